@@ -121,7 +121,7 @@ public struct Compositor: ~Copyable {
     private static func firstState(of mask: Mask, in masks: [Mask]) -> Int? {
         var first = 0
         for other in masks {
-            if mask.edition > 0 && other.edition == mask.edition { return first }
+            if mask.revision > 0 && other.revision == mask.revision { return first }
             first += other.layers.count * slots
         }
         return nil

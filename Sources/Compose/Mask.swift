@@ -32,8 +32,8 @@ public struct Mask: Sendable {
     /// The share of people who wear it; nil: everybody.
     public var personSlot: PersonSlot?
     /// Number of the load that made this mask, from 1; 0 if it isn't counted. State that is kept for a mask from frame
-    /// to frame persists while the edition stays the same.
-    public var edition = 0
+    /// to frame persists while the revision stays the same.
+    public var revision = 0
 }
 
 /// A share of people: every `of`-th person in order of arrival.

@@ -154,7 +154,7 @@ public final class MaskLoader: Sendable {
             loaded = fresh
             let masks = loaded.masks
             let isSame = before.elementsEqual(masks) {
-                ($0.edition, $0.opacity, $0.personSlot) == ($1.edition, $1.opacity, $1.personSlot)
+                ($0.revision, $0.opacity, $0.personSlot) == ($1.revision, $1.opacity, $1.personSlot)
             }
             if !isSame {
                 let last = state.withLock { state in
@@ -194,7 +194,7 @@ struct LoadedMasks: Sendable {
     /// change.
     private var failedPreloads: [String: [FileVersion]] = [:]
     /// Number of masks loaded so far.
-    private var editions = 0
+    private var revisions = 0
 
     /// The most masks kept ready beside those in use: those that a hot key is likely to ask for. The art of each takes
     /// a megabyte.
@@ -284,8 +284,8 @@ struct LoadedMasks: Sendable {
             var target = target
             target.choices = selection.choices
             var mask = try library.load(selection.mask, for: target)
-            editions += 1
-            (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
+            revisions += 1
+            (mask.revision, mask.opacity, mask.personSlot) = (revisions, selection.opacity, selection.personSlot)
             lines += mask.warnings
             if let before, before.fileVersions != fileVersions {
                 lines.append("the mask '\(selection.mask)' was reloaded")

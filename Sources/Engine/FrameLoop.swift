@@ -57,8 +57,8 @@ package struct FrameLoop: ~Copyable {
     private var metrics = Metrics()
     /// True if the pipeline's picture is of the current source, or frozen, so that it may be published again.
     private var hasPicture = false
-    /// The edition of the placeholders that the outputs have for a crash.
-    private var placeholderEdition = -1
+    /// The revision of the placeholders that the outputs have for a crash.
+    private var placeholderRevision = -1
 
     // Times in nanoseconds of the monotonic clock.
     private var started: UInt64 = 0
@@ -481,9 +481,9 @@ package struct FrameLoop: ~Copyable {
     }
 
     private mutating func updateCrashPlaceholders() {
-        let edition = dependencies.placeholders.edition
-        guard edition != placeholderEdition else { return }
-        placeholderEdition = edition
+        let revision = dependencies.placeholders.revision
+        guard revision != placeholderRevision else { return }
+        placeholderRevision = revision
         try? dependencies.placeholders.withPlaceholder(.stopped) { placeholder in
             for output in outputs { output.setCrashPlaceholder(placeholder) }
         }

@@ -18,7 +18,7 @@ package final class Placeholders: Sendable {
     }
 
     /// The number of placeholders drawn so far.
-    package var edition: Int { drawn.load(ordering: .acquiring) }
+    package var revision: Int { drawn.load(ordering: .acquiring) }
 
     /// Draws the placeholders with a fixed text. Takes some tens of milliseconds.
     package func drawAll() {

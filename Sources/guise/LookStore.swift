@@ -22,7 +22,7 @@ final class LookStore: Sendable {
         var content = Content()
         var version: FileVersion?
         /// Counts the changes of the content.
-        var edition = 0
+        var revision = 0
     }
 
     /// The file; nil without a home folder.
@@ -42,10 +42,10 @@ final class LookStore: Sendable {
     var content: Content { get throws { try state.withLock { try Self.read(&$0, path) } } }
 
     /// The content and the number of its changes. An invalid file changes nothing.
-    var news: (content: Content, edition: Int) {
+    var current: (content: Content, revision: Int) {
         state.withLock { state in
             _ = try? Self.read(&state, path)
-            return (state.content, state.edition)
+            return (state.content, state.revision)
         }
     }
 
@@ -128,7 +128,7 @@ final class LookStore: Sendable {
             try writeAtomically(JSON(content).pages + "\n", to: path)
             state.content = content
             state.version = FileVersion(path)
-            state.edition += 1
+            state.revision += 1
         }
     }
 
@@ -138,7 +138,7 @@ final class LookStore: Sendable {
         let version = FileVersion(path)
         guard version != state.version else { return state.content }
         let content = version == nil ? Content() : try Content(text: contents(of: path), file: path)
-        if content != state.content { state.edition += 1 }
+        if content != state.content { state.revision += 1 }
         (state.content, state.version) = (content, version)
         return content
     }

@@ -90,8 +90,8 @@ final class Thumbnails: Sendable {
             let (slot, count) = Self.makeSubject(for: portrait.frame, &tracker)
             guard let slot else { throw RequestError(.notNow, "no face was found in the picture; look at the camera") }
             subjects.withLock { $0.mine = slot }
-            let edition = kept.add(1, ordering: .relaxed).newValue
-            pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == edition } }
+            let revision = kept.add(1, ordering: .relaxed).newValue
+            pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == revision } }
             return count
         }
         guard let count else { throw RequestError(.notNow, "too many requests at once; try again") }

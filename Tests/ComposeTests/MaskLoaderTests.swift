@@ -63,17 +63,17 @@ private final class LogRecorder: Sendable {
         var seen = 0
         loader.select([MaskSelection("beard"), MaskSelection("hat")])
         let both = next(loader, &seen)
-        #expect(both.map(\.name) == ["beard", "hat"] && both[1].edition == loader.masks[1].edition)
-        #expect(both[1].edition == 1 && both[0].edition == 2)
+        #expect(both.map(\.name) == ["beard", "hat"] && both[1].revision == loader.masks[1].revision)
+        #expect(both[1].revision == 1 && both[0].revision == 2)
         var faint = MaskSelection("hat")
         faint.opacity = 0.25
         loader.select([faint])
         let one = next(loader, &seen)
-        #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].edition == 1)
+        #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].revision == 1)
         // An option takes effect when the art is rendered.
         faint.choices = ["cloth": "#ff0000"]
         loader.select([faint])
-        #expect(next(loader, &seen)[0].edition == 3)
+        #expect(next(loader, &seen)[0].revision == 3)
         loader.select([])
         #expect(next(loader, &seen).isEmpty)
         #expect(log.lines == [])
@@ -106,7 +106,7 @@ private final class LogRecorder: Sendable {
         #expect(masks.map(\.name) == ["hat", "set"] && masks[1].layers.count == 2)
         try make("beard", art: "<circle r='9'/>")
         let edited = next(loader, &seen)
-        #expect(edited[0].edition == masks[0].edition && edited[1].edition > masks[1].edition)
+        #expect(edited[0].revision == masks[0].revision && edited[1].revision > masks[1].revision)
     }
 
     @Test func `it does not start with fewer masks than requested`() throws {

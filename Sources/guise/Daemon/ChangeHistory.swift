@@ -31,7 +31,7 @@ final class ChangeHistory: Sendable {
         var done: [Step] = []
         var undone: [Step] = []
         /// Counts the changes of both lists.
-        var edition = 0
+        var revision = 0
     }
 
     private let configuration: ConfigurationStore
@@ -60,7 +60,7 @@ final class ChangeHistory: Sendable {
 
     /// The names of the changes that `undo` and `redo` would undo and redo; nil for none.
     var names: HistoryNames {
-        state.withLock { HistoryNames(undo: $0.done.last?.name, redo: $0.undone.last?.name, edition: $0.edition) }
+        state.withLock { HistoryNames(undo: $0.done.last?.name, redo: $0.undone.last?.name, revision: $0.revision) }
     }
 
     /// Makes a change that can be taken back. A change that changes nothing leaves no step.
@@ -82,7 +82,7 @@ final class ChangeHistory: Sendable {
                 if state.done.count > Self.maxSteps { state.done.removeFirst() }
             }
             state.undone = []
-            state.edition += 1
+            state.revision += 1
             onChange()
             return result
         }
@@ -106,7 +106,7 @@ final class ChangeHistory: Sendable {
                 let isSame = step.snapshot.isSame(as: before)
                 let (kept, notes) = isSame ? ([], []) : try apply(step.snapshot)
                 state[keyPath: from].removeLast()
-                state.edition += 1
+                state.revision += 1
                 guard !isSame else { continue }
                 if !before.isSame(as: snapshot) {
                     state[keyPath: to].append(Step(name: step.name, key: nil, time: 0, snapshot: before))

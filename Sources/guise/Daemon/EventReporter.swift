@@ -88,7 +88,7 @@ final class EventReporter: Sendable {
     ) {
         (self.mailbox, self.loader, self.status) = (mailbox, loader, status)
         (self.history, self.looks) = (history, looks)
-        reported = Mutex(ReportedState(selections: loader.selections, looks: looks.news.edition))
+        reported = Mutex(ReportedState(selections: loader.selections, looks: looks.current.revision))
     }
 
     /// Logs a warning and reports it to subscribers.
@@ -106,7 +106,7 @@ final class EventReporter: Sendable {
     func pendingEvents(at now: UInt64 = monotonicTime()) -> [Event] {
         var events: [Event] = []
         let (selections, loopStatus) = (loader.selections, mailbox.lastStatus)
-        let (names, looks) = (history.names, looks.news)
+        let (names, looks) = (history.names, looks.current)
         let pending = warnings.withLock { warnings in
             defer { warnings = [] }
             return warnings
@@ -118,13 +118,13 @@ final class EventReporter: Sendable {
         let before = reported.withLock { reported in
             let before = reported
             (reported.selections, reported.loopStatus) = (selections, loopStatus)
-            (reported.history, reported.looks) = (names.edition, looks.edition)
+            (reported.history, reported.looks) = (names.revision, looks.revision)
             if now >= reported.metrics + Self.second { reported.metrics = now }
             return before
         }
         if selections != before.selections { events.append(.masks(selections.map(WornMask.init))) }
-        if looks.edition != before.looks { events.append(.looks(LooksReply(looks.content))) }
-        if names.edition != before.history { events.append(.history(names)) }
+        if looks.revision != before.looks { events.append(.looks(LooksReply(looks.content))) }
+        if names.revision != before.history { events.append(.history(names)) }
         if (loopStatus.hasViewers, loopStatus.hasReaders) != (
             before.loopStatus.hasViewers, before.loopStatus.hasReaders
         ) {

@@ -7,9 +7,9 @@ struct HistoryNames: Codable, Equatable {
     /// The change that `redo` makes again; null if there is none.
     @Nullable var redo: String?
     /// The number of changes so far, which differs after each.
-    let edition: Int
+    let revision: Int
 
-    static func == (one: HistoryNames, other: HistoryNames) -> Bool { one.edition == other.edition }
+    static func == (one: HistoryNames, other: HistoryNames) -> Bool { one.revision == other.revision }
 }
 
 /// A change that was taken back, or made again, and what is worn now.
