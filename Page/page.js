@@ -63,11 +63,11 @@ let watch = {};
 function showPresence(now) {
     watch = { ...watch, ...now };
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
-    // `call`: whether a program reads the virtual camera; null if there is none, and only this page can watch.
-    const who = watch.call ? "A call is watching" : watch.call === false ? "No call is watching" : "No virtual camera";
-    setCall(Boolean(watch.call));
+    // `cameraInUse`: whether a program reads the virtual camera; null if there is none, and only this page can watch.
+    const who = watch.cameraInUse ? "A call is watching" : watch.cameraInUse === false ? "No call is watching" : "No virtual camera";
+    setCall(Boolean(watch.cameraInUse));
     const [kind, words] = watch.paused ? ["rest", "Paused: calls see a placeholder"]
-        : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
+        : [watch.camera === "lost" ? "trouble" : watch.cameraInUse ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
     $("presence").className = `presence ${kind}`;
     if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
 }

@@ -733,9 +733,9 @@ import Testing
             return more.isEmpty ? texts : ["told twice"]
         }
         let watched = publish { $0.hasViewers = true }
-        #expect(watched == [#"{"event":"viewers","watched":true,"call":null}"#])
+        #expect(watched == [#"{"event":"viewers","watched":true,"cameraInUse":null}"#])
         let read = publish { $0.hasReaders = true }
-        #expect(read == [#"{"event":"viewers","watched":true,"call":true}"#])
+        #expect(read == [#"{"event":"viewers","watched":true,"cameraInUse":true}"#])
         let opened = publish { $0.camera = .open }
         #expect(opened == [#"{"event":"camera","camera":"open","source":"a camera"}"#])
         let faces = publish { ($0.faces, $0.predicted) = (2, 1) }

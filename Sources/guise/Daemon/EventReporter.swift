@@ -11,8 +11,8 @@ enum Event: Encodable {
     case looks(LooksReply)
     case history(HistoryNames)
     case faces(Int, predicted: Int)
-    /// Somebody started or stopped watching. `call` is nil without a virtual camera.
-    case viewers(watched: Bool, call: Bool?)
+    /// Somebody started or stopped watching. `cameraInUse` is nil without a virtual camera.
+    case viewers(watched: Bool, cameraInUse: Bool?)
     case camera(LoopStatus.Camera, source: String)
     case error(message: String)
     case metrics(MetricsReply)
@@ -30,7 +30,7 @@ enum Event: Encodable {
         }
     }
 
-    private enum Key: String, CodingKey { case event, masks, faces, predicted, watched, call, camera, source, message }
+    private enum Key: String, CodingKey { case event, masks, faces, predicted, watched, cameraInUse, camera, source, message }
 
     func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Key.self)
@@ -46,9 +46,9 @@ enum Event: Encodable {
         case .faces(let faces, let predicted):
             try object.encode(faces, forKey: .faces)
             try object.encode(predicted, forKey: .predicted)
-        case .viewers(let watched, let call):
+        case .viewers(let watched, let cameraInUse):
             try object.encode(watched, forKey: .watched)
-            try object.encode(call, forKey: .call)
+            try object.encode(cameraInUse, forKey: .cameraInUse)
         case .camera(let camera, let source):
             try object.encode(camera.rawValue, forKey: .camera)
             try object.encode(source, forKey: .source)
@@ -128,7 +128,7 @@ final class EventReporter: Sendable {
         if (loopStatus.hasViewers, loopStatus.hasReaders) != (
             before.loopStatus.hasViewers, before.loopStatus.hasReaders
         ) {
-            events.append(.viewers(watched: loopStatus.hasViewers, call: loopStatus.hasReaders))
+            events.append(.viewers(watched: loopStatus.hasViewers, cameraInUse: loopStatus.hasReaders))
         }
         if loopStatus.camera != before.loopStatus.camera {
             events.append(.camera(loopStatus.camera, source: status.camera))

@@ -57,7 +57,7 @@ final class StatusReporter: Sendable {
         typealias Row = MetricsReply.Percentiles
         return MetricsReply(
             paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
-            watched: loopStatus.hasViewers, call: loopStatus.hasReaders, faces: loopStatus.faces,
+            watched: loopStatus.hasViewers, cameraInUse: loopStatus.hasReaders, faces: loopStatus.faces,
             rate: rounded(loopStatus.rate, 10), frames: loopStatus.frames,
             dropped: MetricsReply.Dropped(
                 overRate: loopStatus.overRate, damaged: loopStatus.damaged, repeated: loopStatus.repeated),

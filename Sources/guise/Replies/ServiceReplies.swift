@@ -74,7 +74,7 @@ struct MetricsReply: Codable {
     let camera: String
     let watched: Bool
     /// Whether a program reads the virtual camera; null if there is none.
-    @Nullable var call: Bool?
+    @Nullable var cameraInUse: Bool?
     let faces: Int
     /// Frames per second, in the last second.
     let rate: Double
