@@ -18,14 +18,14 @@ package final class Output {
     /// Creates an output.
     /// - Parameters:
     ///   - sink: the sink.
-    ///   - canvas: the layout of the frames; nil for the sink's own.
-    package init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
+    ///   - input: the layout of the frames; nil for the sink's own.
+    package init(_ sink: consuming any FrameSink & ~Copyable, input: FrameLayout?) {
         layout = sink.layout
         description = sink.description
         isLive = !sink.keepsFrames
-        isDirect = canvas == nil || canvas == sink.layout
+        isDirect = input == nil || input == sink.layout
         scaled = PublishableCopy(isDirect ? .onePixel : sink.layout)
-        if let canvas, !isDirect { scaler = Scaler(from: canvas, to: sink.layout) }
+        if let input, !isDirect { scaler = Scaler(from: input, to: sink.layout) }
         self.sink = consume sink
     }
 
@@ -70,7 +70,7 @@ package final class Output {
     }
 
     /// Sets the picture that stays on a device if the program crashes.
-    /// - Parameter placeholder: in the canvas's layout.
+    /// - Parameter placeholder: in the input's layout.
     package func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
         if isDirect {
@@ -83,7 +83,7 @@ package final class Output {
     }
 
     /// Finishes the output. A device keeps the placeholder as its last picture, not a face.
-    /// - Parameter placeholder: in the canvas's layout.
+    /// - Parameter placeholder: in the input's layout.
     package func finish(placeholder: borrowing PublishableFrame) throws {
         guard let ending = sink.take() else { return }
         if isDirect {

@@ -34,7 +34,7 @@ import Testing
         ///   - source: the loop's source; empty: a file, which can't be changed.
         init(
             _ configuration: String? = DaemonFixture.standard, source: String = "camera",
-            canvas: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
+            outputLayout: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
             scratch = try ScratchFolder()
             if let configuration { try scratch.write(configuration, "config/guise/config.json") }
@@ -55,11 +55,11 @@ import Testing
             settings.apply(context.configuration)
             settings.source = source
             mailbox = try Mailbox(settings)
-            loader = try context.maskLoader([], for: canvas)
-            pageService = PageService(context, mailbox, loader, Preview(layout: canvas) {}, CaptureStore())
+            loader = try context.maskLoader([], for: outputLayout)
+            pageService = PageService(context, mailbox, loader, Preview(layout: outputLayout) {}, CaptureStore())
             looks = LookStore(folder: context.paths.user)
             daemon = try Daemon(
-                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.configurationText,
+                context, mailbox, loader, pageService, outputs: ["nowhere"], outputLayout: outputLayout, context.configurationText,
                 looks)
         }
 
@@ -504,11 +504,11 @@ import Testing
 
     @Test func `a failed recording is reported and does not block the next`() throws {
         // Wider than x264 supports.
-        let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
-        let fixture = try DaemonFixture(canvas: canvas)
+        let outputLayout = FrameLayout(width: 16_400, height: 2, format: .i420)
+        let fixture = try DaemonFixture(outputLayout: outputLayout)
         _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("a.mp4"), sound: false)))
         let recorder = try #require(fixture.mailbox.settings.recorder)
-        let frame = Frame(canvas)
+        let frame = Frame(outputLayout)
         waits {
             recorder.enqueue(PublishableFrame(frame.view))
             return recorder.progress.problem != nil

@@ -38,8 +38,8 @@ struct Guise: ParsableCommand {
         } catch let requestError as RequestError {
             logError(requestError)
             exit(withError: ExitCode.failure)
-        } catch let absence as NoDaemon {
-            logError(absence.problem)
+        } catch let noDaemon as NoDaemon {
+            logError(noDaemon.problem)
             exit(withError: ExitCode(3))
         } catch let problem as Problem {
             logError(problem)

@@ -28,12 +28,12 @@ final class Daemon: RequestResponder {
 
     /// - Parameters:
     ///   - outputs: descriptions of the outputs.
-    ///   - canvas: the layout of the published frames.
+    ///   - outputLayout: the layout of the published frames.
     ///   - text: the configuration.
     ///   - lookStore: the looks and favourites.
     init(
         _ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ pageService: PageService, outputs: [String],
-        canvas: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore
+        outputLayout: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore
     ) throws {
         let catalog = MaskCatalog(loader, searchPaths: context.paths.masks)
         self.loader = loader
@@ -47,7 +47,7 @@ final class Daemon: RequestResponder {
         looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
-            events: events, canvas: canvas)
+            events: events, outputLayout: outputLayout)
         devices = DeviceHandler(mailbox: mailbox, configuration: configuration, history: history)
         configurations = ConfigurationHandler(
             store: configuration, masks: catalog, pictures: pageService.pictures, history: history)

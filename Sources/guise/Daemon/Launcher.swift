@@ -46,7 +46,7 @@ enum Launcher {
         let signals = try Signals()
         // A live output must always have a picture, and the daemon accepts commands.
         let hasLiveOutput = hasPage || !sinkSpecs.allSatisfy(\.isFile)
-        var listening = hasLiveOutput ? try Self.listen() : Listening()
+        var listening = hasLiveOutput ? try Self.listen() : ControlListener()
         // Whether somebody can watch: in another program or on the page.
         let isViewable = hasPage || sinkSpecs.contains(where: \.isDevice)
         // The sample is a stand-in for a camera, and is replaced by one on request.
@@ -56,7 +56,7 @@ enum Launcher {
 
         // The first device determines the size and format, because other programs may have fixed them.
         let size = settings.output
-        var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
+        var outputLayout = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         var rate = size.rate
         var title = sourceSpec.description
         var isLiveSource = isSourceManaged
@@ -67,35 +67,35 @@ enum Launcher {
             if !source.isLive { rate = source.rate ?? size.rate }
             let layout = source.layout
             if !source.isLive, sourceSpec != .sample, !hasLiveOutput {
-                canvas = layout
+                outputLayout = layout
             } else if !sinkSpecs.contains(where: \.isDevice) {
                 // Without a device that needs its own format, frames keep the source's format.
-                canvas = FrameLayout(
+                outputLayout = FrameLayout(
                     width: size.width, height: size.height, format: layout.format, range: layout.range)
             }
         case .none: break
         }
         var outputs: [Output] = []
         for spec in sinkSpecs.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
-            let sink = try context.openSink(spec, canvas, rate: rate, overwrites: overwrites)
-            let output = Output(sink, canvas: outputs.isEmpty ? nil : canvas)
-            if outputs.isEmpty { canvas = output.layout }
+            let sink = try context.openSink(spec, outputLayout, rate: rate, overwrites: overwrites)
+            let output = Output(sink, input: outputs.isEmpty ? nil : outputLayout)
+            if outputs.isEmpty { outputLayout = output.layout }
             outputs.append(output)
             log("\(title) -> \(output.description)")
         }
-        if let absence = listening.absence { log("guise: commands can't reach this process: \(absence)", .warning) }
+        if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
         let loader = try context.maskLoader(
-            masks.isEmpty ? context.startMasks(looks) : masks.map { MaskSelection($0) }, for: canvas)
-        var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
+            masks.isEmpty ? context.startMasks(looks) : masks.map { MaskSelection($0) }, for: outputLayout)
+        var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
         var first = LoopSettings()
         first.apply(settings)
         if isSourceManaged { first.source = sourceSpec.description }
         let mailbox = try Mailbox(first)
-        let placeholders = Placeholders(canvas)
-        let preview = Preview(layout: canvas) { mailbox.wakeEvent.signal() }
+        let placeholders = Placeholders(outputLayout)
+        let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
         pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
@@ -109,7 +109,7 @@ enum Launcher {
             if opensBrowser { Browser.open(link) }
         }
         let daemon = try Daemon(
-            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.configurationText,
+            context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout, context.configurationText,
             looks)
         daemon.status.setCamera(isSourceManaged ? "" : title)
         let cameraSettings = CameraSettingsStore()
@@ -178,16 +178,16 @@ enum Launcher {
 
     /// Opens the control socket. Without a place for it, Guise runs without a socket. If another process listens there,
     /// this throws.
-    private static func listen() throws -> Listening {
-        do throws(Problem) { return Listening(listener: try Listener(), absence: nil) } catch {
+    private static func listen() throws -> ControlListener {
+        do throws(Problem) { return ControlListener(listener: try Listener(), failure: nil) } catch {
             guard error.kind == .missing else { throw error }
-            return Listening(listener: nil, absence: error)
+            return ControlListener(listener: nil, failure: error)
         }
     }
 
-    private struct Listening: ~Copyable {
+    private struct ControlListener: ~Copyable {
         var listener: Listener?
-        /// The reason that there is no listener.
-        var absence: Problem?
+        /// Why there is no listener; nil if there is one, or if none is needed.
+        var failure: Problem?
     }
 }

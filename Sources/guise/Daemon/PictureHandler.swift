@@ -16,7 +16,7 @@ struct PictureHandler {
     let configuration: ConfigurationStore
     let events: EventReporter
     /// The layout of the published frames.
-    let canvas: FrameLayout
+    let outputLayout: FrameLayout
 
     func handle(_ request: PictureRequest) throws -> Handling {
         switch request {
@@ -91,7 +91,7 @@ struct PictureHandler {
             }
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let recorder = try Recorder(
-                path: path, layout: canvas, rate: configuration.value.output.rate, sound: sound
+                path: path, layout: outputLayout, rate: configuration.value.output.rate, sound: sound
             ) {
                 [weak events] problem in events?.report("the recording has ended: \(problem)")
             }
