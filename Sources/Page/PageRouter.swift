@@ -11,7 +11,7 @@ final class PageRouter: Sendable {
     let sessions: PageSessions
     private let files: PageFiles
     private let preview: Preview
-    private let host: any PageHost
+    private let backend: any PageBackend
     private let listening = Atomic<Int>(0)
 
     /// The port that the server listens on; 0 until it does.
@@ -21,10 +21,10 @@ final class PageRouter: Sendable {
     }
 
     init(
-        _ limits: PageLimits, _ files: PageFiles, _ secrets: PageSecretStore, _ preview: Preview, _ host: any PageHost
+        _ limits: PageLimits, _ files: PageFiles, _ secrets: PageSecretStore, _ preview: Preview, _ backend: any PageBackend
     ) {
         (self.limits, self.files, self.secrets) = (limits, files, secrets)
-        (self.preview, self.host) = (preview, host)
+        (self.preview, self.backend) = (preview, backend)
         let table = ConnectionTable(capacity: limits.connections)
         self.table = table
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
@@ -36,7 +36,7 @@ final class PageRouter: Sendable {
     }
 
     /// Opens a connection to the control server.
-    func connect() throws -> CInt { try host.connect() }
+    func connect() throws -> CInt { try backend.connect() }
 
     /// Sends the response to a request.
     /// - Throws: if the connection is closed.
@@ -73,15 +73,15 @@ final class PageRouter: Sendable {
             return .stream(headers(PictureStream.type), PictureStream(preview: preview, options: options))
         case (.GET, "/thumbnail"): return try await thumbnail(request)
         case (.POST, "/face"):
-            return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.storeFace())]).text.utf8))
+            return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await backend.storeFace())]).text.utf8))
         case (.POST, "/photo"):
-            let masked = try await host.mask(photo: request.body)
+            let masked = try await backend.mask(photo: request.body)
             var headers = headers("image/jpeg")
             headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
         case (.POST, "/picture"):
-            let name = try await host.store(picture: request.body, named: request.value("name") ?? "")
+            let name = try await backend.store(picture: request.body, named: request.value("name") ?? "")
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
@@ -155,7 +155,7 @@ final class PageRouter: Sendable {
         } else {
             masks = JSON([JSON(request.value("mask") ?? "")])
         }
-        let jpeg = try await host.thumbnail(of: masks, on: face)
+        let jpeg = try await backend.thumbnail(of: masks, on: face)
         var headers = headers("image/jpeg")
         // The address changes its `v` with the face. The short lifetime shows changed masks soon.
         if request.value("v") != nil { headers.replaceOrAdd(name: "Cache-Control", value: "private, max-age=60") }
@@ -164,7 +164,7 @@ final class PageRouter: Sendable {
 
     private func capture(_ request: PageRequest) throws -> Response {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
-            let path = host.capturePath(named: name), let file = CaptureFile(path)
+            let path = backend.capturePath(named: name), let file = CaptureFile(path)
         else {
             throw PageError(404, "not-found", "no picture or recording of that name was saved since Guise started")
         }

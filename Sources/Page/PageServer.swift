@@ -23,18 +23,18 @@ public final class PageServer: Sendable {
     ///   - files: the folder with the page's files.
     ///   - secrets: the storage of the page's secret.
     ///   - preview: the source of the pictures.
-    ///   - host: the daemon's interface to the page.
+    ///   - backend: the daemon's interface to the page.
     /// - Throws: `Problem` of kind `busy` if the port is taken, `system` otherwise.
     public convenience init(
-        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, host: any PageHost
+        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, backend: any PageBackend
     ) throws(Problem) {
-        try self.init(port: port, files: files, secrets: secrets, preview: preview, host: host, limits: PageLimits())
+        try self.init(port: port, files: files, secrets: secrets, preview: preview, backend: backend, limits: PageLimits())
     }
 
     init(
-        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, host: any PageHost, limits: PageLimits
+        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, backend: any PageBackend, limits: PageLimits
     ) throws(Problem) {
-        let router = PageRouter(limits, PageFiles(folder: files), secrets, preview, host)
+        let router = PageRouter(limits, PageFiles(folder: files), secrets, preview, backend)
         do {
             listener = try ServerBootstrap(group: Self.group)
                 .serverChannelOption(.backlog, value: 64)

@@ -8,7 +8,7 @@ import Synchronization
 import SystemKit
 
 /// The daemon's interface to the page, and the page's server, which starts when its address is first requested.
-final class PageService: PageHost {
+final class PageService: PageBackend {
     let preview: Preview
     let captures: CaptureStore
     private let context: AppContext
@@ -49,7 +49,7 @@ final class PageService: PageHost {
                 if let server { return server }
                 let fresh = try PageServer(
                     port: UInt16(port), files: context.paths.page, secrets: context.paths.pageSecrets,
-                    preview: preview, host: self)
+                    preview: preview, backend: self)
                 server = fresh
                 return fresh
             }

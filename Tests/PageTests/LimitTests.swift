@@ -75,7 +75,7 @@ import Testing
         let visitor = try Visitor(port: fixture.server.port)
         try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
         #expect(visitor.take(1) == nil)
-        #expect(fixture.host.photos.withLock { $0.isEmpty })
+        #expect(fixture.backend.photos.withLock { $0.isEmpty })
     }
 
     @Test func `a request head with too many bytes or fields is rejected`() throws {

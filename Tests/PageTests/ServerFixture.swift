@@ -21,7 +21,7 @@ private final class Echo: RequestResponder {
     func pendingEvents() -> [(topic: Topic, event: JSON)] { [(.faces, JSON(["event": "faces", "faces": 1]))] }
 }
 
-final class Host: PageHost {
+final class FakeBackend: PageBackend {
     let control: ControlServer
     let album: String
     let photos = Mutex<[Int]>([])
@@ -71,7 +71,7 @@ final class ServerFixture {
     let preview: Preview
     /// Signalled when a viewer connects.
     let looked = DispatchSemaphore(value: 0)
-    let host: Host
+    let backend: FakeBackend
     let server: PageServer
 
     init(_ limits: PageLimits = .patient) throws {
@@ -82,9 +82,9 @@ final class ServerFixture {
         try Data("<p>Guise".utf8).write(to: folder.appending(path: "index.html"))
         try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: folder.appending(path: "album"))
         secrets = PageSecretStore(folder: folder.appending(path: "state").path)
-        host = try Host(album: folder.appending(path: "album").path)
+        backend = try FakeBackend(album: folder.appending(path: "album").path)
         server = try PageServer(
-            port: 0, files: folder.path, secrets: secrets, preview: preview, host: host, limits: limits)
+            port: 0, files: folder.path, secrets: secrets, preview: preview, backend: backend, limits: limits)
     }
 
     /// The headers of an authenticated page.

@@ -55,7 +55,7 @@ import Testing
             #expect(try fixture.ask("POST", path, own, body: [1]).status == 403, "without an origin")
             #expect(try fixture.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }
-        #expect(fixture.host.photos.withLock { $0 }.isEmpty)
+        #expect(fixture.backend.photos.withLock { $0 }.isEmpty)
         #expect(fixture.preview.encoded == 0 && !fixture.preview.hasViewers)
     }
 
@@ -104,7 +104,7 @@ import Testing
         let over = try fixture.ask("POST", "/photo", fixture.posting, body: full + [0])
         #expect(over.status == 413 && over.text.contains("24 MiB"))
         #expect(try fixture.ask("POST", "/photo", fixture.posting, body: Array("GIF89a".utf8)).status == 415)
-        #expect(fixture.host.photos.withLock { $0 } == [png.count, most, 6])
+        #expect(fixture.backend.photos.withLock { $0 } == [png.count, most, 6])
         // An absurd length is not waited for.
         let visitor = try Visitor(port: fixture.server.port)
         try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "99999999999"]) { $1 })
@@ -184,7 +184,7 @@ import Testing
         let problem = #expect(throws: Problem.self) {
             _ = try PageServer(
                 port: UInt16(fixture.server.port), files: "/", secrets: fixture.secrets, preview: fixture.preview,
-                host: fixture.host)
+                backend: fixture.backend)
         }
         #expect(problem?.kind == .busy && problem?.message.contains("\(fixture.server.port)") == true)
         #expect(problem?.fix.contains("page.port") == true)

@@ -4,7 +4,7 @@ import Privacy
 import SystemKit
 
 /// The pictures and files that the page gets from the daemon, besides the control protocol. Called from many tasks.
-public protocol PageHost: Sendable {
+public protocol PageBackend: Sendable {
     /// Renders masks on a face, as a small JPEG.
     /// - Parameter masks: a list of masks as the configuration has it: names, or objects with options.
     func thumbnail(of masks: JSON, on face: PageFace) async throws -> [UInt8]
