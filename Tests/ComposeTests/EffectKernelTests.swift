@@ -195,9 +195,9 @@ struct EffectKernelTests {
         var words = art.pixels
         // Opaque and half transparent, premultiplied.
         for i in words.indices { words[i] = i % 2 == 0 ? 0xff80_80a0 : 0x8040_4050 }
-        let relief = FaceShading(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
+        let shading = FaceShading(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
         art.transferShading(
-            relief, by: face,
+            shading, by: face,
             within: SoftEllipse(center: Point(32, 24), matrix: [1 / 400, 0, 1 / 225], full: 0.5, none: 0.9))
         var (worst, changed): (Float, Int) = (0, 0)
         let seen = art.readPixels

@@ -160,12 +160,12 @@ struct Colors {
         let alpha = art.w / 255
         var above = SIMD3(art.x - alpha * black, art.y - alpha * 128, art.z - alpha * 128)
         var gain = Double(paint.gain)
-        if let relief = paint.relief {
-            let ratio = max(0, under.x - black) / (Double(relief.reference) - black)
-            gain *= 1 + Double(relief.strength) * (min(ratio, 1.9) - 1)
+        if let shading = paint.shading {
+            let ratio = max(0, under.x - black) / (Double(shading.reference) - black)
+            gain *= 1 + Double(shading.strength) * (min(ratio, 1.9) - 1)
         }
         above *= gain
-        let isChanged = paint.gain != 1 || paint.cast != .zero || paint.relief != nil
+        let isChanged = paint.gain != 1 || paint.cast != .zero || paint.shading != nil
         if isChanged { above.x = max(0, min(above.x, alpha * span)) }
         above.y += above.x / span * Double(paint.cast.x) * chromaSpan / 255
         above.z += above.x / span * Double(paint.cast.y) * chromaSpan / 255

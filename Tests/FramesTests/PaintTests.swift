@@ -22,13 +22,13 @@ private let paints: [Paint] =
     BlendMode.allCases.map { Paint($0) } + [
         Paint(.multiply, opacity: 0.5), Paint(.softLight, opacity: 0.3),
         Paint(gain: 0.4), Paint(gain: 1.5), Paint(cast: [-20, 14]), Paint(.screen, gain: 0.6, cast: [12, -9]),
-        Paint(relief: Paint.ShadingTransfer(reference: 120, strength: 1)),
-        Paint(.overlay, opacity: 0.8, gain: 0.8, relief: Paint.ShadingTransfer(reference: 90, strength: 0.6)),
+        Paint(shading: Paint.ShadingTransfer(reference: 120, strength: 1)),
+        Paint(.overlay, opacity: 0.8, gain: 0.8, shading: Paint.ShadingTransfer(reference: 90, strength: 0.6)),
     ]
 
 struct PaintTests {
     @Test(arguments: PixelFormat.allCases, [ColorRange.limited, .full])
-    func `every blend mode, light and relief follows its formula`(format: PixelFormat, range: ColorRange) throws {
+    func `every blend mode, light and shading follows its formula`(format: PixelFormat, range: ColorRange) throws {
         let sprite = Sprite(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
         var worst = 0.0
         for (width, height) in [(48, 32), (49, 31), (33, 21), (5, 3)] {
@@ -106,9 +106,9 @@ struct PaintTests {
         let sprite = Sprite(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
         for value in [Float.nan, .infinity, -.infinity, -5, 1e9] {
             for mode in BlendMode.allCases {
-                let relief = Paint.ShadingTransfer(reference: value, strength: value)
+                let shading = Paint.ShadingTransfer(reference: value, strength: value)
                 blend(
-                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], relief: relief), onto: &frame)
+                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], shading: shading), onto: &frame)
             }
         }
         #expect(frame.bytes.count > 0)

@@ -50,7 +50,7 @@ struct MakeupDrawing {
             """)
     }
 
-    private func color(_ pigment: Pigment) -> String { colors[pigment] ?? pigment.usual }
+    private func color(_ pigment: Pigment) -> String { colors[pigment] ?? pigment.defaultColor }
 
     // MARK: Parts
 
@@ -298,7 +298,7 @@ enum Pigment: String, CaseIterable {
     case lips, shadow, crease, shimmer, liner, lashes, brows, blush, contour, highlight
 
     /// The colour if a palette doesn't have one.
-    var usual: String {
+    var defaultColor: String {
         switch self {
         case .lips: "#b4485a"
         case .shadow: "#8a6258"

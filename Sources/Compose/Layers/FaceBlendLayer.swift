@@ -51,11 +51,11 @@ struct FaceBlendLayer: Layer {
         let skin = FaceColors(canvas.effects.first, features)
         switch mode {
         case .multiply:
-            let relief = FaceShading(
+            let shading = FaceShading(
                 mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,
                 brightest: Self.brightest, shade: strength, shine: Self.shine * strength)
             canvas.layer.transferShading(
-                relief, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))
+                shading, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))
         case .feather: makeTransparent(&canvas.layer, features)
         }
         canvas.drawLayer(opacity: appearance.opacity)

@@ -80,7 +80,7 @@ struct MakeupLayer: Layer {
     /// The colours of the palette that the user selected, or else of the one that the mask names. Default colours if
     /// there are no palettes.
     private static func palette(_ fields: inout Fields, selected: String?) throws -> [Pigment: String] {
-        var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.usual) })
+        var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, -e.defaultColor) })
         var palettes: [String: [Pigment: String]] = [:]
         if let json = fields.json("palettes") {
             guard case .object(let members) = json.value else {
@@ -119,15 +119,15 @@ struct MakeupLayer: Layer {
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let places = CanonicalFaceUV.place(on: tracked.face)
-        let ground = FaceBackdrop.samples(places, in: canvas.frame)
-        if let bare, let ground {
+        let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
+        if let bare, let backdrop {
             let how = Smoothing(
-                strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: ground.chroma)
+                strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: backdrop.chroma)
             canvas.smooth(how, where: bare, tracked.face, places)
         }
         if let colors, FaceUVArt.beginLayer(places, on: &canvas) {
             colors.draw(tracked.face, places, on: &canvas.layer)
-            canvas.drawLayer(Paint(appearance, on: ground, relief: 1, dimming: Self.dimming))
+            canvas.drawLayer(Paint(appearance, on: backdrop, shading: 1, dimming: Self.dimming))
         }
     }
 }

@@ -45,9 +45,9 @@ struct SkinLayer: Layer {
         let places = CanonicalFaceUV.place(on: tracked.face)
         guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
         uv.draw(tracked.face, places, on: &canvas.layer)
-        let ground = FaceBackdrop.samples(places, in: canvas.frame)
-        if let ground, !coversHair { canvas.keyOutHair(ground, tracked.face) }
-        canvas.drawLayer(Paint(appearance, on: ground, relief: relief, dimming: Self.dimming))
+        let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
+        if let backdrop, !coversHair { canvas.keyOutHair(backdrop, tracked.face) }
+        canvas.drawLayer(Paint(appearance, on: backdrop, shading: relief, dimming: Self.dimming))
     }
 }
 
@@ -75,14 +75,14 @@ extension Paint {
     /// The paint for art in the light of the skin under it.
     /// - Parameters:
     ///   - skin: the skin's mean samples; nil: art keeps its own brightness.
-    ///   - relief: how much of the skin's shading the art takes on, 0...1.
+    ///   - shading: how much of the skin's shading the art takes on, 0...1.
     ///   - dimming: the exponent by which art gets darker on darker skin.
-    init(_ appearance: Appearance, on skin: BackdropSamples?, relief: Float, dimming: Float) {
+    init(_ appearance: Appearance, on skin: BackdropSamples?, shading: Float, dimming: Float) {
         self = appearance.paint
         guard let skin, appearance.light > 0 else { return }
         // Hardly brighter than drawn, so that white looks like paint and doesn't glow.
         let light = min(1.05, exp(dimming * log(max(skin.luma, 8) / SkinLayer.wellLit)))
         gain = 1 + (light - 1) * appearance.light
-        self.relief = ShadingTransfer(reference: skin.sample, strength: relief)
+        self.shading = ShadingTransfer(reference: skin.sample, strength: shading)
     }
 }

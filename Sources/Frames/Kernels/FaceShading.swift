@@ -35,11 +35,11 @@ public struct FaceShading: Sendable {
 extension LayerBuffer {
     /// Multiplies the luma of the drawn art by the face's luma relative to its mean. Allocates nothing.
     /// - Parameters:
-    ///   - relief: the strength and limits of the transfer.
+    ///   - shading: the strength and limits of the transfer.
     ///   - face: the frame's own pixels; beyond them nothing changes.
     ///   - place: the face's position.
     public mutating func transferShading(
-        _ relief: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse
+        _ shading: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse
     ) {
         let (seen, piece, seenWords, rowWords) = (face.region, region, face.stride, stride)
         let columns = max(seen.x, piece.x)..<min(seen.x + seen.width, piece.x + piece.width)
@@ -54,7 +54,7 @@ extension LayerBuffer {
                     let from = unsafe source + (y - seen.y) * seenWords + columns.lowerBound - seen.x
                     let to = unsafe target + (y - piece.y) * rowWords + columns.lowerBound - piece.x
                     let start = Point(Float(columns.lowerBound), Float(y)) - place.center
-                    unsafe transferShadingRow(relief, from, to, columns.count, place, start)
+                    unsafe transferShadingRow(shading, from, to, columns.count, place, start)
                 }
             }
         }
@@ -63,15 +63,15 @@ extension LayerBuffer {
 
 /// - Parameter start: the first pixel's offset from the ellipse's centre.
 @unsafe private func transferShadingRow(
-    _ relief: FaceShading, _ face: UnsafePointer<UInt32>, _ art: UnsafeMutablePointer<UInt32>, _ count: Int,
+    _ shading: FaceShading, _ face: UnsafePointer<UInt32>, _ art: UnsafeMutablePointer<UInt32>, _ count: Int,
     _ place: SoftEllipse, _ start: Point
 ) {
     let (across, slope) = (place.matrix.x, 2 * place.matrix.y * start.y)
     let down = place.matrix.z * start.y * start.y
     let perSquare = 1 / max(place.none - place.full, 1e-6)
-    let perLuma = 1 / max(8, relief.mean - relief.black)
-    let (low, high) = (relief.darkest - 1, relief.brightest - 1)
-    let perAlpha = relief.black / 255
+    let perLuma = 1 / max(8, shading.mean - shading.black)
+    let (low, high) = (shading.darkest - 1, shading.brightest - 1)
+    let perAlpha = shading.black / 255
     // Branch-free, so that the compiler vectorizes it.
     for i in 0..<count {
         let x = start.x + Float(Int32(truncatingIfNeeded: i))
@@ -80,8 +80,8 @@ extension LayerBuffer {
         let cover = part * part * (3 - 2 * part)
         let word = unsafe art[i]
         let luma = unsafe Float(Int32(truncatingIfNeeded: face[i] & 255))
-        let light = max(low, min(high, (luma - relief.black) * perLuma - 1))
-        let change = (min(light, 0) * relief.shade + max(light, 0) * relief.shine) * cover
+        let light = max(low, min(high, (luma - shading.black) * perLuma - 1))
+        let change = (min(light, 0) * shading.shade + max(light, 0) * shading.shine) * cover
         // The part of the luma that is alpha's share of the black level is not light.
         let own = Float(Int32(truncatingIfNeeded: word & 255))
         let floor = Float(Int32(truncatingIfNeeded: word >> 24)) * perAlpha

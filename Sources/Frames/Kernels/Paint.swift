@@ -26,7 +26,7 @@ public struct Paint: Equatable, Sendable {
     /// The chroma (U, V) that the light adds to white art, in 8-bit samples; darker art gets proportionally less.
     public var cast: SIMD2<Float>
     /// The transfer of the picture's local light and shade to the art; nil for none.
-    public var relief: ShadingTransfer?
+    public var shading: ShadingTransfer?
 
     /// The transfer of the skin's local light to the art over it.
     public struct ShadingTransfer: Equatable, Sendable {
@@ -43,8 +43,8 @@ public struct Paint: Equatable, Sendable {
     /// A paint by its parts; by default art is drawn unchanged.
     public init(
         _ mode: BlendMode = .normal, opacity: Float = 1, gain: Float = 1, cast: SIMD2<Float> = .zero,
-        relief: ShadingTransfer? = nil
+        shading: ShadingTransfer? = nil
     ) {
-        (self.mode, self.opacity, self.gain, self.cast, self.relief) = (mode, opacity, gain, cast, relief)
+        (self.mode, self.opacity, self.gain, self.cast, self.shading) = (mode, opacity, gain, cast, shading)
     }
 }

@@ -24,7 +24,7 @@ struct PixelBlender {
     /// The gain in 2.14 fixed point.
     private let gain: Lanes
     private let (castU, castV): (Lanes, Lanes)
-    private let relief: (limit: Lanes, slope: Lanes, base: Lanes)?
+    private let shading: (limit: Lanes, slope: Lanes, base: Lanes)?
     /// The light for art that only takes light, without other changes.
     private let light: RunLight
 
@@ -37,21 +37,21 @@ struct PixelBlender {
         let lit = (gain: paint.gain.isFinite ? max(0, min(paint.gain, 1.99)) : 1, cast: paint.cast)
         gain = Lanes(repeating: Int16(lit.gain * Self.one))
         (castU, castV) = (scale.cast(lit.cast.x), scale.cast(lit.cast.y))
-        if let relief = paint.relief, relief.strength > 0, relief.reference.isFinite {
-            let strength = min(relief.strength, 1)
+        if let shading = paint.shading, shading.strength > 0, shading.reference.isFinite {
+            let strength = min(shading.strength, 1)
             // A reference of less than 8 levels would amplify noise. 1.9 keeps the factor within 16 bits.
-            let reference = max(8, min(relief.reference - scale.black, 255))
-            self.relief = (
+            let reference = max(8, min(shading.reference - scale.black, 255))
+            self.shading = (
                 Lanes(repeating: Int16(min(255, (reference * 1.9).rounded()))),
                 Lanes(repeating: Int16((Self.one * strength / reference).rounded())),
                 Lanes(repeating: Int16(Self.one * (1 - strength)))
             )
         } else {
-            relief = nil
+            shading = nil
         }
-        changesArt = lit.gain != 1 || lit.cast != .zero || relief != nil
+        changesArt = lit.gain != 1 || lit.cast != .zero || shading != nil
         let isNormal = mode == .normal
-        way = isNormal && !changesArt ? .plain : isNormal && relief == nil && lit.gain <= 1 ? .lit : .rich
+        way = isNormal && !changesArt ? .plain : isNormal && shading == nil && lit.gain <= 1 ? .lit : .rich
         light = scale.light(gain: min(lit.gain, 1), cast: lit.cast)
     }
 
@@ -120,9 +120,9 @@ struct PixelBlender {
     private func changed(_ run: Run, over luma: Lanes) -> Run {
         let art = Art(run)
         var gain = gain
-        if let relief {
-            let above = laneClamp(luma &- scale.blackLanes, .zero, relief.limit)
-            gain = high(gain, relief.base &+ above &* relief.slope) &<< 2
+        if let shading {
+            let above = laneClamp(luma &- scale.blackLanes, .zero, shading.limit)
+            gain = high(gain, shading.base &+ above &* shading.slope) &<< 2
         }
         return scale.lit(art, gain, castU, castV)
     }
