@@ -69,10 +69,10 @@ public struct Compositor: ~Copyable {
     }
 
     /// Whether a mask in use needs the outline of the people, and so changes the picture even if there is no face.
-    public var usesOutline: Bool { outlineUse != nil }
+    public var usesOutline: Bool { loadedOutline != nil }
 
     /// The first use of the outline by the masks in use; nil if none needs it.
-    private var outlineUse: OutlineUse? {
+    private var loadedOutline: LoadedOutline? {
         for mask in masks where mask.opacity > 0 {
             if let use = mask.bystanders { return use }
             for layer in mask.layers { if let use = layer.outline { return use } }
@@ -144,8 +144,8 @@ public struct Compositor: ~Copyable {
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
-        if let outlineUse {
-            drawBehindPeople(on: &canvas, outlineUse.model, elapsed: elapsed)
+        if let loadedOutline {
+            drawBehindPeople(on: &canvas, loadedOutline.model, elapsed: elapsed)
         } else {
             canvas.releaseOutline()
         }

@@ -24,7 +24,7 @@ public struct Mask: Sendable {
         }
     }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
-    var bystanders: OutlineUse?
+    var bystanders: LoadedOutline?
     /// What to do when the face is lost.
     public var onLostFace = LostFacePolicy.show
     /// The opacity of the whole mask, 0...1. The user sets it; it multiplies each layer's own.
@@ -120,9 +120,9 @@ public struct MaskLibrary: Sendable {
         if fields.has("kind") { _ = try fields.choice("kind", default: MaskKind.effect) }
         _ = try fields.bool("fitForWork", default: false)
         var onLostFace: LostFacePolicy = try fields.choice("onLostFace", default: .show)
-        var bystanders: OutlineUse?
+        var bystanders: LoadedOutline?
         if try fields.bool("bystanders", default: false) {
-            bystanders = OutlineUse(target, without: "the whole picture is blurred")
+            bystanders = LoadedOutline(target, without: "the whole picture is blurred")
         }
         var layers: [MaskLayer] = []
         for included in try fields.strings("include", default: []) {

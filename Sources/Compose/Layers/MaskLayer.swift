@@ -21,7 +21,7 @@ public struct MaskLayer: Sendable {
     let content: Content
     let stage: Stage
     /// The outline of the people; nil if the layer doesn't need it.
-    let outline: OutlineUse?
+    let outline: LoadedOutline?
 
     /// Whether the layer is drawn on each face, and not once per frame.
     private var isOnFaces: Bool {
@@ -71,10 +71,10 @@ public struct MaskLayer: Sendable {
         switch content {
         case .background:
             stage = .background
-            outline = OutlineUse(target, without: "backgrounds cover the whole picture, people included")
+            outline = LoadedOutline(target, without: "backgrounds cover the whole picture, people included")
         case .picture where try kind.allowsBehind && fields.bool("behind", default: false):
             stage = .behind
-            outline = OutlineUse(target, without: "what belongs behind the people is drawn in front of them")
+            outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
         case .picture, .face: (stage, outline) = (.front, nil)
         }
         if !isOnFaces, style.on != .every {

@@ -1,8 +1,8 @@
 import Outline
 import SystemKit
 
-/// The outline of the people, as a layer or mask uses it.
-struct OutlineUse: Sendable {
+/// The model of the people's outline, loaded for a layer or mask, or the reason that there is none.
+struct LoadedOutline: Sendable {
     /// The model of the outline; nil if it could not be loaded.
     let model: OutlineModel?
     /// Why there is no model, for the user.
