@@ -350,7 +350,7 @@ std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     const bool is_binary = size >= 4 && std::memcmp(bytes, "glTF", 4) == 0;
     if (is_binary) {
         // The magic number, version and length of the file; then the first chunk's length, type and data.
-        if (size < 20 || number_at(bytes + 8) > size || number_at(bytes + 12) > size - 20) fail("it is cut off");
+        if (size < 20 || number_at(bytes + 8) > size || number_at(bytes + 12) > size - 20) fail("the file is truncated");
         check_json(bytes + 20, number_at(bytes + 12));
     } else {
         check_json(bytes, size);

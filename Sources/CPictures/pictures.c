@@ -117,7 +117,7 @@ static cairo_status_t write_some(void *closure, const unsigned char *bytes, unsi
 
 uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *request, struct cart_reply *reply) {
     if ((uint64_t)request->width * request->height * BYTES_PER_PIXEL != request->size)
-        return cart_fail(reply, "the pixels are cut off");
+        return cart_fail(reply, "the pixels are truncated");
     char *png = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&png, &size);
@@ -184,7 +184,7 @@ uint8_t *cpictures_draw(const uint8_t *bytes, const struct cart_request *request
     char reason[128];
     int64_t width, height;
     if ((png ? png_size : jpeg_size)(bytes, request->size, &width, &height) < 0)
-        return cart_fail(reply, "the %s is cut off", kind);
+        return cart_fail(reply, "the %s is truncated", kind);
     if (width < 1 || width > CART_MAX_SIDE || height < 1 || height > CART_MAX_SIDE)
         return cart_fail(reply, "a %s of %lldx%lld is too large, the limit is %dx%d", kind, (long long)width,
                          (long long)height, CART_MAX_SIDE, CART_MAX_SIDE);

@@ -108,22 +108,25 @@ final class ConfigurationStore: Sendable {
             if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
             return (text.text, path)
         }
-        unsaved.withLock { $0 = [] }
-        try write(text, to: path, isActive: true)
+        try withUnsavedKeys { _ in try write(text, to: path, isActive: true) }
         return path
     }
 
     /// Writes the keys that were set since the last call to the file, and nothing else: what the user edited in the
     /// file meanwhile stays, and so do the masks of the next start.
-    /// - Throws: as `save`. The keys are written by the next call.
+    /// - Throws: as `save`. Then the keys are written by the next call.
     func saveChanges() throws {
-        // Those that are set from here on are written by the next call.
+        try withUnsavedKeys { keys in if !keys.isEmpty { try write(keys) } }
+    }
+
+    /// Takes the unsaved keys for a write of the file. Those that are set meanwhile remain for the next one, and so do
+    /// all if the write fails.
+    private func withUnsavedKeys(_ body: (Set<String>) throws -> Void) throws {
         let keys = unsaved.withLock { keys in
             defer { keys = [] }
             return keys
         }
-        guard !keys.isEmpty else { return }
-        do { try write(keys) } catch {
+        do { try body(keys) } catch {
             unsaved.withLock { $0.formUnion(keys) }
             throw error
         }

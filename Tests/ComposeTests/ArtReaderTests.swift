@@ -72,7 +72,7 @@ import Testing
         let header = try #require(large.firstRange(of: Data([0xff, 0xc0]))?.lowerBound)
         large[header + 5] = 0x20
         for (damaged, words) in [
-            (whole.prefix(3), "cut off"), (whole.prefix(whole.count / 2), "damaged"), (large, "too large"),
+            (whole.prefix(3), "truncated"), (whole.prefix(whole.count / 2), "damaged"), (large, "too large"),
         ] {
             try damaged.write(to: URL(fileURLWithPath: path))
             let problem = problem { _ = try ArtReader.load(path: path, maxDimension: 100) }

@@ -171,7 +171,7 @@ extension EndToEnd {
             }
             try expect(
                 [
-                    "wide": "65536x65536 is too large", "other": "cut off", "short": "cut off", "none": "empty",
+                    "wide": "65536x65536 is too large", "other": "truncated", "short": "truncated", "none": "empty",
                 ])
         }
     }

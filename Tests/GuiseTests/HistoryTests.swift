@@ -194,6 +194,18 @@ import Testing
         #expect(store.isEdited(file, since: &version))
     }
 
+    @Test func `a setting is saved later if its file could not be written`() throws {
+        let fixture = try DaemonFixture()
+        let file = fixture.scratch.path("config/guise/config.json")
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.zoom", value: "face")))
+        // A folder cannot be replaced by a file.
+        try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: true)
+        #expect(fixture.requestError(.configuration(.save)) != nil)
+        try FileManager.default.removeItem(atPath: file)
+        try fixture.daemon.saveChanges()
+        #expect(try fixture.scratch.read("config/guise/config.json").contains("zoom"))
+    }
+
     @Test func `a change that cannot be undone now can be undone later`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("aa-choices")))

@@ -44,7 +44,7 @@ struct AnimatedPNG {
         var isAnimated = false
         var offset = PNG.signature.count
         while let chunk = PNG.chunk(in: bytes, at: offset) {
-            guard chunk.end <= bytes.count else { throw FormatError("it is cut off") }
+            guard chunk.end <= bytes.count else { throw FormatError("the file is truncated") }
             let data = bytes[chunk.data]
             switch chunk.name {
             case "acTL":
