@@ -21,7 +21,8 @@ final class PageRouter: Sendable {
     }
 
     init(
-        _ limits: PageLimits, _ files: PageFiles, _ secrets: PageSecretStore, _ preview: Preview, _ backend: any PageBackend
+        _ limits: PageLimits, _ files: PageFiles, _ secrets: PageSecretStore, _ preview: Preview,
+        _ backend: any PageBackend
     ) {
         (self.limits, self.files, self.secrets) = (limits, files, secrets)
         (self.preview, self.backend) = (preview, backend)

@@ -28,11 +28,13 @@ public final class PageServer: Sendable {
     public convenience init(
         port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, backend: any PageBackend
     ) throws(Problem) {
-        try self.init(port: port, files: files, secrets: secrets, preview: preview, backend: backend, limits: PageLimits())
+        try self.init(
+            port: port, files: files, secrets: secrets, preview: preview, backend: backend, limits: PageLimits())
     }
 
     init(
-        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, backend: any PageBackend, limits: PageLimits
+        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, backend: any PageBackend,
+        limits: PageLimits
     ) throws(Problem) {
         let router = PageRouter(limits, PageFiles(folder: files), secrets, preview, backend)
         do {

@@ -108,7 +108,8 @@ struct PaintTests {
             for mode in BlendMode.allCases {
                 let shading = Paint.ShadingTransfer(reference: value, strength: value)
                 blend(
-                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], shading: shading), onto: &frame)
+                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], shading: shading),
+                    onto: &frame)
             }
         }
         #expect(frame.bytes.count > 0)

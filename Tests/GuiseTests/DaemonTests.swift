@@ -59,7 +59,8 @@ import Testing
             pageService = PageService(context, mailbox, loader, Preview(layout: outputLayout) {}, CaptureStore())
             looks = LookStore(folder: context.paths.user)
             daemon = try Daemon(
-                context, mailbox, loader, pageService, outputs: ["nowhere"], outputLayout: outputLayout, context.configurationText,
+                context, mailbox, loader, pageService, outputs: ["nowhere"], outputLayout: outputLayout,
+                context.configurationText,
                 looks)
         }
 
@@ -483,7 +484,8 @@ import Testing
         #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
         let measured = try fixture.scratch.measure(path)
         #expect(measured == "64x48 1")
-        #expect(fixture.mailbox.settings.recorder == nil && fixture.requestError(.picture(.stopRecording))?.code == .notNow)
+        #expect(
+            fixture.mailbox.settings.recorder == nil && fixture.requestError(.picture(.stopRecording))?.code == .notNow)
         // An unwritable path starts no recording.
         #expect(
             fixture.requestError(.picture(.startRecording(fixture.scratch.path("none/a.mp4"), sound: false)))?.code

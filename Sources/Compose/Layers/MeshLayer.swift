@@ -24,7 +24,8 @@ struct MeshLayer: Layer {
             guard !materials.contains(where: { $0.name == name }) else {
                 throw entry.wrong("name", "'\(name)', which is already used", allowed: "a unique name")
             }
-            materials.append((name, try Material(&entry, folder: context.folder, range: range, tint: context.style.tint)))
+            materials.append(
+                (name, try Material(&entry, folder: context.folder, range: range, tint: context.style.tint)))
         }
         if context.style.tint != nil, !materials.contains(where: \.material.isTinted) {
             throw fields.wrong("tint", "set, but no material is tinted", allowed: "a material with \"tinted\": true")

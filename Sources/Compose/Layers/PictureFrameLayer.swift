@@ -28,7 +28,8 @@ struct PictureFrameLayer: PictureLayer {
         let size = isPlaced ? Float(try fields.number("size", in: 0.02...1, default: 0.3)) : nil
         let margin = isPlaced ? Float(try fields.number("margin", in: 0...0.5, default: 0.03)) : 0
         let art = try PictureArt(
-            file: file, folder: context.folder, target: context.target, fit: fit, border: border, place: place, size: size,
+            file: file, folder: context.folder, target: context.target, fit: fit, border: border, place: place,
+            size: size,
             margin: margin)
         overlay = art.overlay()
     }

@@ -69,7 +69,7 @@ extension StatusReply {
         let dropped = metrics.dropped
         lines.append(
             "\(decimal(metrics.rate, places: 1)) frames per second, \(metrics.frames) in total, "
-                + "\(dropped.overRate) over the rate, \(dropped.damaged) damaged, \(dropped.repeated) repeated or placeholders")
+                + "\(dropped.overRate) over the rate, \(dropped.damaged) damaged, \(dropped.repeated) repeated")
         lines.append("faces: \(metrics.faces)")
         lines.append("cpu \(decimal(metrics.cpu.process, places: 1)) % of a core, memory \(metrics.memory) MB")
         if let recording = metrics.recording { lines.append("recording: \(recording.path)") }

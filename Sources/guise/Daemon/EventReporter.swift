@@ -30,7 +30,9 @@ enum Event: Encodable {
         }
     }
 
-    private enum Key: String, CodingKey { case event, masks, faces, predicted, watched, cameraInUse, camera, source, message }
+    private enum Key: String, CodingKey {
+        case event, masks, faces, predicted, watched, cameraInUse, camera, source, message
+    }
 
     func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Key.self)

@@ -109,7 +109,8 @@ enum Launcher {
             if opensBrowser { Browser.open(link) }
         }
         let daemon = try Daemon(
-            context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout, context.configurationText,
+            context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
+            context.configurationText,
             looks)
         daemon.status.setCamera(isSourceManaged ? "" : title)
         let cameraSettings = CameraSettingsStore()

@@ -64,7 +64,8 @@ final class StatusReporter: Sendable {
             latency: Row(metrics.latency),
             cpu: MetricsReply.CPU(
                 process: rounded(loopStatus.load / 10, 100), frame: Row(metrics.frame), search: Row(metrics.search),
-                landmarks: Row(metrics.landmarks), transform: Row(metrics.transform), segmentation: Row(metrics.segmentation),
+                landmarks: Row(metrics.landmarks), transform: Row(metrics.transform),
+                segmentation: Row(metrics.segmentation),
                 compose: Row(metrics.compose),
                 publish: Row(metrics.publish)),
             memory: Int(residentBytes() / 1_000_000), recording: now.recorder.map { RecordingReply($0) })
