@@ -434,7 +434,7 @@ final class Stage {
         var pipeline = Pipeline(
             tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
         pipeline.monitor = monitor
-        let outputs = logs.map { Output(Self.sink(-e), input: nil) }
+        let outputs = logs.map { Output(Self.sink($0), input: nil) }
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,

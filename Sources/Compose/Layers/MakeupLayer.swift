@@ -80,7 +80,7 @@ struct MakeupLayer: Layer {
     /// The colours of the palette that the user selected, or else of the one that the mask names. Default colours if
     /// there are no palettes.
     private static func palette(_ fields: inout Fields, selected: String?) throws -> [Pigment: String] {
-        var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, -e.defaultColor) })
+        var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.defaultColor) })
         var palettes: [String: [Pigment: String]] = [:]
         if let json = fields.json("palettes") {
             guard case .object(let members) = json.value else {
