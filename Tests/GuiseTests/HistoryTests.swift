@@ -203,7 +203,8 @@ import Testing
         #expect(fixture.requestError(.configuration(.save)) != nil)
         try FileManager.default.removeItem(atPath: file)
         try fixture.daemon.saveChanges()
-        #expect(try fixture.scratch.read("config/guise/config.json").contains("zoom"))
+        let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
+        #expect(saved["view"]?["zoom"]?.string == "face")
     }
 
     @Test func `a change that cannot be undone now can be undone later`() throws {
