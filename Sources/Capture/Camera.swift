@@ -160,11 +160,12 @@ extension Camera {
         }
     }
 
-    /// The first camera by device number, colour cameras before others.
+    /// The first camera by device number: colour cameras before others, and real ones before other programs' loopbacks.
     static func best(in listings: [DeviceListing]) throws(Problem) -> String {
         // Infrared cameras, which send only grey, are used only if there is no other.
         let cameras = listings.filter(\.isCamera)
-        if let camera = cameras.first(where: \.hasColor) ?? cameras.first { return camera.path }
+        let best = cameras.first { $0.hasColor && !$0.isLoopback } ?? cameras.first(where: \.hasColor) ?? cameras.first
+        if let best { return best.path }
         let others = listings.filter { !$0.isLoopback && !$0.isOwnCamera }
         if let shut = others.first(where: { $0.problem != nil })?.problem { throw shut }
         if let odd = others.first(where: { $0.capabilities?.isCapture == true }) {

@@ -16,7 +16,7 @@ extension System {
 
     private var virtualCameraStep: String {
         if let device = usbCamera ?? loopback {
-            return "\(Self.label) (\(device.path)); choose it as the camera in your call"
+            return "\(DeviceListing.ownLabel) (\(device.path)); choose it as the camera in your call"
         }
         let findings = [Check.usbCamera, Check.module, Check.kernel].compactMap { $0.probe(self) }
         let fix = findings.first { $0.state != .ok }?.fix ?? "guise install"

@@ -204,7 +204,7 @@ public struct Installer {
         guard !commands.isEmpty else {
             return user.print("already installed: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
         }
-        for path in otherOptions {
+        for path in system.otherOptionFiles {
             user.print("\(path) has options for v4l2loopback too; both files apply")
         }
         if system.moduleIsLoaded {
@@ -216,15 +216,6 @@ public struct Installer {
             user.print("v4l2loopback is not installed: sudo apt install v4l2loopback-dkms")
         }
         runAsRoot(commands)
-    }
-
-    /// Other files that set options of v4l2loopback.
-    private var otherOptions: [String] {
-        system.names(in: "/etc/modprobe.d").map { "/etc/modprobe.d/\($0)" }.filter { path in
-            path != Module.optionsFile
-                && system.text(path)?.split(separator: "\n").contains { $0.hasPrefix("options \(Module.name) ") }
-                    ?? false
-        }
     }
 
     // MARK: the USB camera

@@ -1,13 +1,12 @@
 import V4L2
 
 extension System {
-    /// The loopback device that Guise uses: the one labelled `Guise Camera`, or else the first.
+    /// The loopback device that Guise uses: the one labelled `Guise Camera`, or else the first that was not set up for
+    /// another program.
     var loopback: DeviceListing? {
-        let all = devices.filter(\.isLoopback)
-        return all.first { ($0.capabilities?.card ?? $0.name) == Self.label } ?? all.first
+        let all = devices.filter { $0.isLoopback && !$0.isForeignLoopback }
+        return all.first { $0.label == DeviceListing.ownLabel } ?? all.first
     }
-
-    static let label = "Guise Camera"
 
     /// Whether a program writes to the loopback device, or the device keeps a previous writer's format.
     func hasStream(_ loopback: DeviceListing) -> Bool {
@@ -37,7 +36,11 @@ extension Check {
     static let device = Check("device") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let loopback = system.loopback else {
-            return .error("v4l2loopback is loaded but has no device", fix: system.reload)
+            let others = system.devices.filter(\.isForeignLoopback).map { "\($0.path) (\($0.label ?? "unknown"))" }
+            guard !others.isEmpty else { return .error("v4l2loopback is loaded but has no device", fix: system.reload) }
+            return .error(
+                "v4l2loopback has no device for Guise: \(others.joined(separator: ", ")) was set up for another program",
+                fix: "guise install")
         }
         return .ok("the virtual camera is \(loopback.path)")
     }
@@ -66,10 +69,8 @@ extension Check {
     }
 
     static let label = Check("label") { system in
-        guard let loopback = system.loopback, let name = loopback.capabilities?.card ?? loopback.name else {
-            return nil
-        }
-        return name == System.label
+        guard let loopback = system.loopback, let name = loopback.label else { return nil }
+        return name == DeviceListing.ownLabel
             ? .ok("programs list it as \(name)")
             : .warning("programs list \(loopback.path) as \(name)", fix: system.reload)
     }

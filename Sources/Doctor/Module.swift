@@ -1,3 +1,5 @@
+import V4L2
+
 /// The v4l2loopback kernel module: its options, files and versions.
 enum Module {
     static let name = "v4l2loopback"
@@ -46,7 +48,35 @@ extension System {
     var reload: String { "sudo sh -c '\("modprobe -r \(Module.name) && \(modprobe)")'" }
 }
 
+extension System {
+    /// The folders in which modprobe looks for options (modprobe.d(5)).
+    private static let optionFolders = [
+        "/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
+    ]
+
+    /// Files of other programs that set options of v4l2loopback.
+    var otherOptionFiles: [String] {
+        let files = Self.optionFolders.flatMap { folder in names(in: folder).map { "\(folder)/\($0)" } }
+        return files.filter { path in
+            path != Module.optionsFile
+                && text(path)?.split(separator: "\n").contains { $0.hasPrefix("options \(Module.name) ") } ?? false
+        }
+    }
+}
+
 extension Check {
+    static let options = Check("options") { system in
+        let files = system.otherOptionFiles.joined(separator: ", ")
+        guard !files.isEmpty, system.usbCamera == nil else { return nil }
+        if system.loopback?.label == DeviceListing.ownLabel {
+            return .ok("\(files) has options for v4l2loopback too, and Guise's device exists")
+        }
+        return .warning(
+            "\(files) has options for v4l2loopback, which replace Guise's",
+            fix: "describe the devices of both in one line: devices=2, with two values each for card_label and "
+                + "exclusive_caps")
+    }
+
     static let module = Check("module") { system in
         if system.moduleIsLoaded { return .ok("v4l2loopback is loaded") }
         // Nothing is missing without a loopback.

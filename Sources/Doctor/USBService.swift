@@ -48,9 +48,9 @@ extension System {
 extension Check {
     static let usbCamera = Check("usb camera") { system in
         if let camera = system.usbCamera {
-            if let loopback = system.loopback, (loopback.capabilities?.card ?? loopback.name) == System.label {
+            if let loopback = system.loopback, loopback.label == DeviceListing.ownLabel {
                 return .warning(
-                    "two cameras are called \(System.label): \(camera.path) (USB) and \(loopback.path) (loopback)",
+                    "two cameras are called \(DeviceListing.ownLabel): \(camera.path) (USB) and \(loopback.path) (loopback)",
                     fix: "sudo modprobe -r \(Module.name) && sudo rm -f \(Module.optionsFile) \(Module.loadFile)")
             }
             let readers = system.holders(of: camera.path).filter { !$0.isMediaServer }

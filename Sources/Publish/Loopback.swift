@@ -23,13 +23,11 @@ public struct Loopback: FrameSink, ~Copyable {
     /// The number of writes after which the placeholder is in all of the driver's buffers.
     private let placeholderWrites: Int
 
-    /// The card label of the device that our set-up creates.
-    static let ownCardLabel = "Guise Camera"
-
     /// Opens a loopback and starts its stream. `layout` is what the driver granted: a size or format that is already
     /// fixed is adopted.
     /// - Parameters:
-    ///   - path: the device node; nil: the first free loopback labelled "Guise Camera", otherwise the first free one.
+    ///   - path: the device node; nil: the first free loopback labelled "Guise Camera", otherwise the first free one
+    ///     without a label of its own.
     ///   - width: pixels, rounded down to even.
     ///   - height: pixels, rounded down to even.
     ///   - rate: frames per second reported to readers.
@@ -137,10 +135,16 @@ extension Loopback {
     /// All loopbacks: our own first, then by device number.
     static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
         let loopbacks = listings.filter(\.isLoopback)
-        let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCardLabel }
-        let others = loopbacks.filter { ($0.capabilities?.card ?? $0.name) != ownCardLabel }
         guard !loopbacks.isEmpty else { throw noLoopback }
-        return (own + others).map(\.path)
+        let usable = loopbacks.filter { !$0.isForeignLoopback }
+        guard !usable.isEmpty else {
+            let others = loopbacks.map { "\($0.path) (\($0.label ?? "unknown"))" }.joined(separator: ", ")
+            throw Problem(
+                .missing, "there is no loopback for Guise: \(others) was set up for another program",
+                fix: "create one with `guise install`, or use that one with --sink \(loopbacks[0].path)")
+        }
+        let own = usable.filter { $0.label == DeviceListing.ownLabel }
+        return (own + usable.filter { $0.label != DeviceListing.ownLabel }).map(\.path)
     }
 
     /// The layout to write; nil for odd sizes and formats that we cannot produce.
@@ -187,7 +191,7 @@ extension Loopback {
             .missing, isLoaded ? "v4l2loopback has no device" : "no loopback was found: v4l2loopback is not loaded",
             fix: """
                 install v4l2loopback-dkms and load it with \
-                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(ownCardLabel)"`
+                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(DeviceListing.ownLabel)"`
                 """)
     }
 }

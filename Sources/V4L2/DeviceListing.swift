@@ -32,11 +32,27 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
         self.isOwnCamera = isOwnCamera
     }
 
-    /// Whether the node is a capture device with a usable format, but not a loopback, metadata node or codec,
-    /// and not Guise's own camera.
+    /// The label of the loopback that Guise's set-up creates.
+    public static let ownLabel = "Guise Camera"
+    /// The start of the labels that v4l2loopback gives to devices without a `card_label`.
+    private static let defaultLabel = "Dummy video device"
+
+    /// The name that programs show; nil if it is unknown.
+    public var label: String? { capabilities?.card ?? name }
+
+    /// Whether the node is a loopback that another program was set up for, such as v4l2-relayd. While that program
+    /// writes to it, it is a camera; writing to it would break that camera.
+    public var isForeignLoopback: Bool {
+        guard isLoopback, let label else { return false }
+        return label != Self.ownLabel && !label.hasPrefix(Self.defaultLabel)
+    }
+
+    /// Whether the node is a capture device with a usable format, but not a metadata node or codec, and not Guise's own
+    /// camera or loopback.
     public var isCamera: Bool {
         guard let capabilities else { return false }
-        return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isLoopback && !isOwnCamera
+        return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isOwnCamera
+            && (!isLoopback || isForeignLoopback)
             && supportedFormats.contains { Mode.cost(of: $0.fourCC) != nil }
     }
 
@@ -49,6 +65,8 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
         guard let capabilities else { return "\(title)\n    \(problem?.description ?? "")" }
         let role =
             switch (isLoopback, capabilities.isCapture, capabilities.isOutput) {
+            case (true, _, _) where isForeignLoopback:
+                "another program's virtual camera" + (isCamera ? ", a camera" : "")
             case (true, true, false): "loopback, in use by a writer"
             case (true, _, _): "loopback, free for a writer"
             case (false, true, _) where isOwnCamera: "Guise's own camera"

@@ -78,7 +78,7 @@ extension AppContext {
         var source = source
         if source == "auto" {
             // With neither camera nor sample, a placeholder says so until a camera is plugged in.
-            let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(paths.sample)
+            let camera = devices.contains(where: \.isCamera) || !isReadable(paths.sample)
             source = camera ? "camera" : "sample"
             notes.append(
                 camera
@@ -90,7 +90,7 @@ extension AppContext {
             if mayExist(USBCameraSink.servicePath) {
                 sinks[index] = "usb"
                 notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
-            } else if devices.contains(where: { $0.isLoopback }) {
+            } else if devices.contains(where: { $0.isLoopback && !$0.isForeignLoopback }) {
                 sinks[index] = "loopback"
                 notes.append("sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)")
             } else {

@@ -26,7 +26,8 @@ private let forbidden = Problem(.forbidden, "could not open /dev/video0: permiss
 struct ChoiceTests {
     @Test func `the camera is neither a loopback nor a metadata node nor an infrared one`() throws {
         let nodes = [
-            node(0, driver: "v4l2 loopback"), node(1, capture: false, formats: []), node(2, formats: ["GREY"]),
+            node(0, driver: "v4l2 loopback", card: "Guise Camera"), node(1, capture: false, formats: []),
+            node(2, formats: ["GREY"]),
             node(3, formats: ["MJPG", "GREY"]), node(4),
         ]
         #expect(try Camera.best(in: nodes) == "/dev/video3")
@@ -43,22 +44,37 @@ struct ChoiceTests {
 
     @Test func `without a camera the error says why`() {
         #expect(throws: forbidden) { try Camera.best(in: [node(0, problem: forbidden)]) }
-        let none = #expect(throws: Problem.self) { try Camera.best(in: [node(7, driver: "v4l2 loopback")]) }
+        let none = #expect(throws: Problem.self) {
+            try Camera.best(in: [node(7, driver: "v4l2 loopback", card: "Guise Camera")])
+        }
         #expect(none?.kind == .missing)
         #expect(none?.message == "no camera was found among /dev/video7")
         let odd = #expect(throws: Problem.self) { try Camera.best(in: [node(0, formats: ["H264", "HEVC"])]) }
         #expect(odd?.message == "/dev/video0 has no usable format: it offers H264, HEVC")
     }
 
-    @Test func `our own loopback comes first`() throws {
+    @Test func `our own loopback comes first, and then one without a label`() throws {
         let nodes = [
-            node(0), node(4, driver: "v4l2 loopback", card: "OBS"),
+            node(0), node(4, driver: "v4l2 loopback", card: "Dummy video device (0x0000)"),
             node(9, driver: "v4l2 loopback", card: "Guise Camera"),
         ]
         #expect(try Loopback.candidates(in: nodes) == ["/dev/video9", "/dev/video4"])
         let none = #expect(throws: Problem.self) { try Loopback.candidates(in: [node(0)]) }
         #expect(none?.kind == .missing)
-        #expect(none?.fix.contains("modprobe v4l2loopback") == true)
+    }
+
+    /// v4l2-relayd feeds a loopback with the pictures of a laptop's camera.
+    @Test func `another program's loopback is never written to, and is a camera while that program writes`() throws {
+        let relay = node(0, driver: "v4l2 loopback", card: "Intel MIPI Camera")
+        let own = node(9, driver: "v4l2 loopback", card: "Guise Camera", capture: false, output: true)
+        #expect(try Loopback.candidates(in: [relay, own]) == ["/dev/video9"])
+        let refusal = #expect(throws: Problem.self) { try Loopback.candidates(in: [relay]) }
+        #expect(refusal?.message.contains("/dev/video0 (Intel MIPI Camera) was set up for another program") == true)
+        #expect(try Camera.best(in: [relay, own]) == "/dev/video0")
+        #expect(try Camera.best(in: [relay, own, node(3)]) == "/dev/video3", "a real camera is preferred")
+        #expect(relay.description.contains("another program's virtual camera"))
+        let idle = node(0, driver: "v4l2 loopback", card: "Intel MIPI Camera", capture: false, output: true)
+        #expect(!idle.isCamera)
     }
 
     @Test(arguments: [("YUYV", .yuyv), ("UYVY", .uyvy), ("NV12", .nv12), ("YU12", .i420)] as [(FourCC, PixelFormat)])

@@ -18,6 +18,32 @@ private let reload =
     try machine.expect(.device, .ok, "/dev/video10")
 }
 
+@Test func `another program's loopback is not Guise's`() throws {
+    let machine = try Machine()
+    try machine.load()
+    machine.addLoopback("/dev/video4", card: "Intel MIPI Camera", capture: true, output: false)
+    try machine.expect(
+        .device, .error, "/dev/video4 (Intel MIPI Camera) was set up for another program", fix: "guise install")
+    #expect(machine.system.loopback == nil)
+}
+
+@Test func `another program's options for the module are reported`() throws {
+    let machine = try Machine()
+    try machine.load()
+    #expect(Check.options.probe(machine.system) == nil)
+    try machine.put("/etc/modprobe.d/guise.conf", "options v4l2loopback devices=1\n")
+    try machine.put("/usr/lib/modprobe.d/relay.conf", "# options v4l2loopback none\n")
+    #expect(Check.options.probe(machine.system) == nil)
+    try machine.put("/usr/lib/modprobe.d/relay.conf", "options v4l2loopback card_label=\"Intel MIPI Camera\"\n")
+    machine.addLoopback(card: "Intel MIPI Camera", capture: true, output: false)
+    try machine.expect(
+        .options, .warning, "/usr/lib/modprobe.d/relay.conf has options",
+        fix: "describe the devices of both in one line: devices=2, with two values each for card_label and "
+            + "exclusive_caps")
+    machine.addLoopback("/dev/video11", capture: false, output: true)
+    try machine.expect(.options, .ok, "Guise's device exists")
+}
+
 @Test(arguments: [
     ("Y,N", "10,-1", true), ("N,Y", "10,11", false), ("N,Y", "11,10", true), ("Y", "-1", true), ("N", "-1", false),
 ])
