@@ -83,6 +83,21 @@ extension JSON {
         return members.first { $0.key == key }?.value
     }
 
+    /// The value with every value of a key replaced by a text, at any depth.
+    public func replacing(_ key: String, with text: String) -> JSON {
+        switch value {
+        case .object(let members):
+            JSON(
+                .object(
+                    members.map {
+                        let value = $0.key == key ? JSON(text) : $0.value.replacing(key, with: text)
+                        return Member(key: $0.key, line: $0.line, value: value)
+                    }))
+        case .array(let elements): JSON(elements.map { $0.replacing(key, with: text) })
+        case .null, .bool, .number, .string: self
+        }
+    }
+
     /// The string; nil if the value is not one.
     public var string: String? { if case .string(let text) = value { text } else { nil } }
     /// The number; nil if the value is not one.

@@ -142,6 +142,34 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
 }
 
+@Test func `a summary names distribution, kernel, processor, session and module`() throws {
+    let machine = try Machine()
+    try machine.put("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n")
+    let processor = "processor: 0\nmodel name\t: Some CPU 3000\n"
+    try machine.put("/proc/cpuinfo", processor + processor)
+    machine.system.environment["XDG_SESSION_TYPE"] = "wayland"
+    #expect(
+        machine.system.summary == [
+            "Debian GNU/Linux 12, kernel \(Machine.kernel)", "2 x Some CPU 3000", "session: wayland",
+            "v4l2loopback not loaded, no USB camera",
+        ])
+    try machine.load("0.15.1")
+    #expect(machine.system.summary.last == "v4l2loopback 0.15.1, no USB camera")
+}
+
+@Test(arguments: [
+    ("/home/ann/.config on box, Ann's, annex", "~/.config on HOST, USER's, annex"), ("ANN@BOX", "USER@HOST"),
+    ("ann", "USER"), ("", ""), ("boxes annual", "boxes annual"),
+])
+func `names of the user and the computer are replaced as whole words`(text: String, redacted: String) {
+    #expect(Redactor(environment: ["HOME": "/home/ann", "USER": "ann"], host: "box").redact(text) == redacted)
+}
+
+@Test func `short and common names are left, because they tell nobody`() {
+    let text = "root is at localhost in /"
+    #expect(Redactor(environment: ["HOME": "/", "USER": "root"], host: "localhost").redact(text) == text)
+}
+
 @Test func `the report counts its results, and its lines contain the fixes`() throws {
     let machine = try Machine()
     try machine.load(exclusive: "N")

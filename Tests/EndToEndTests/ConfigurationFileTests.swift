@@ -53,6 +53,21 @@ extension EndToEnd {
             #expect(outcome.errors.contains("config/guise/config.json"), "\(outcome)")
         }
 
+        @Test func `the report for a bug has no names and no texts`() throws {
+            try scratch.write(
+                #"{"masks": [{"name": "name-tag", "text": "Dr. Ada"}], "output": {"rate": 24}}"#,
+                "config/guise/config.json")
+            let outcome = try scratch.guise("report")
+            #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
+            #expect(outcome.out.hasPrefix("guise 0."), "\(outcome)")
+            for title in ["Doctor", "Devices", "Configuration", "Status", "Bench"] {
+                #expect(outcome.out.contains("\n## \(title)\n\n"), "\(outcome)")
+            }
+            #expect(outcome.out.contains(#""rate": 24"#) && outcome.out.contains("not running"))
+            #expect(outcome.out.contains("whole frame") && outcome.out.contains("landmarks"), "\(outcome)")
+            #expect(!outcome.out.contains("Ada") && outcome.out.contains(#""text": "left out""#))
+        }
+
         @Test func `a configuration given by --config must exist`() throws {
             let outcome = try scratch.guise("run", "--config", "none.json")
             #expect(outcome.code == 1 && outcome.errors.contains("none.json does not exist"), "\(outcome)")
