@@ -24,6 +24,7 @@ enum {
     MOST_PACKETS = 128,           // as in USBIP.mostPackets
 };
 
+uint32_t ccamera_device_id(void) { return DEVICE_ID; }
 
 int ccamera_attach(const char *attach, int port, int speed) {
     int ends[2];

@@ -67,7 +67,7 @@ ssize_t clinux_local_send(int descriptor, const uint8_t *bytes, size_t size) {
     return count < 0 ? -errno : count;
 }
 
-int clinux_local_notify(const char *path, const char *text) {
+int clinux_datagram_connect(const char *path) {
     struct sockaddr_un address;
     const int error = clinux_socket_address(path, &address);
     if (error) return error;
@@ -76,11 +76,8 @@ int clinux_local_notify(const char *path, const char *text) {
     if (descriptor < 0) return -errno;
     // An abstract address is as long as its name: zeros after it would be part of it.
     const socklen_t size = offsetof(struct sockaddr_un, sun_path) + strlen(path);
-    const ssize_t sent = TEMP_FAILURE_RETRY(sendto(descriptor, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
-                                                   (struct sockaddr *)&address, size));
-    if (sent < 0) return clinux_close_failed(descriptor);
-    close(descriptor);
-    return 0;
+    if (connect(descriptor, (struct sockaddr *)&address, size) < 0) return clinux_close_failed(descriptor);
+    return descriptor;
 }
 
 int clinux_local_listens(int descriptor) {

@@ -21,7 +21,32 @@ public struct ServiceManager: Sendable {
     @discardableResult
     public func notify(_ text: String) -> Bool {
         guard let socket else { return true }
-        return unsafe clinux_local_notify(socket, text) == 0
+        return ManagerConnection(socket)?.send(text) ?? false
+    }
+
+    /// Connects, for notifications after the process has lost the right to; nil without a manager.
+    public func connect() -> ManagerConnection? { socket.flatMap { ManagerConnection($0) } }
+}
+
+/// A connection to the service manager, for any number of notifications.
+public struct ManagerConnection: ~Copyable {
+    private let descriptor: CInt
+
+    fileprivate init?(_ path: String) {
+        descriptor = unsafe clinux_datagram_connect(path)
+        guard descriptor >= 0 else { return nil }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends a notification without waiting.
+    /// - Parameter passed: a descriptor that goes with it (sd_pid_notify_with_fds(3)).
+    /// - Returns: whether it was sent.
+    public borrowing func send(_ text: String, passing passed: CInt = -1) -> Bool {
+        let bytes = Array(text.utf8)
+        return unsafe bytes.withUnsafeBufferPointer {
+            unsafe clinux_packet_send(descriptor, $0.baseAddress, $0.count, passed) == 0
+        }
     }
 }
 

@@ -8,7 +8,7 @@ extension Span<UInt8> {
 
     func littleEndian16(at place: Int) -> Int { Int(self[place]) | Int(self[place + 1]) << 8 }
 
-    func littleEndian32(at place: Int) -> UInt32 {
+    package func littleEndian32(at place: Int) -> UInt32 {
         UInt32(littleEndian16(at: place)) | UInt32(littleEndian16(at: place + 2)) << 16
     }
 }
@@ -18,7 +18,7 @@ extension [UInt8] {
         for shift: UInt32 in [24, 16, 8, 0] { append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 
-    mutating func append(littleEndian value: UInt32) {
+    package mutating func append(littleEndian value: UInt32) {
         for shift: UInt32 in [0, 8, 16, 24] { append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 

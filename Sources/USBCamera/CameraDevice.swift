@@ -6,39 +6,39 @@ public struct CameraDevice {
     /// Whether a program streams: the streaming interface has an alternate setting with bandwidth.
     public var isStreaming: Bool { alternate > 0 }
     /// The size that the program chose last.
-    public private(set) var mode = CameraMode.all[0]
+    public internal(set) var mode = CameraMode.all[0]
     /// The frame interval that the program chose last, in 100 ns.
-    public private(set) var interval = CameraMode.intervals[0]
+    public internal(set) var interval = CameraMode.intervals[0]
     /// The bytes of the current picture that were sent; 0 between two pictures.
     public private(set) var position = 0
 
     /// Bytes of a command that is not complete yet.
-    private var input: [UInt8] = []
+    var input: [UInt8] = []
     /// The transfers that wait for video, in their order.
-    private var waiting: [Transfer] = []
-    private var configuration = 0
-    private var alternate = 0
+    var waiting: [Transfer] = []
+    var configuration = 0
+    var alternate = 0
     /// Negotiated by probe requests, and not committed yet.
-    private var probe = Negotiation(mode: 0, interval: 0)
-    private var committed = Negotiation(mode: 0, interval: 0)
+    var probe = Negotiation(mode: 0, interval: 0)
+    var committed = Negotiation(mode: 0, interval: 0)
     /// The reason that the last request of the video function stalled (VC_REQUEST_ERROR_CODE_CONTROL).
-    private var lastError: UInt8 = 0
-    private var frameID: UInt8 = 0
+    var lastError: UInt8 = 0
+    var frameID: UInt8 = 0
 
-    private struct Transfer {
+    struct Transfer {
         let sequence: UInt32
         let packets: Int
         let packetSize: Int
     }
 
     /// A mode and an interval, by their places in the descriptors' lists.
-    private struct Negotiation {
+    struct Negotiation {
         var mode: Int
         var interval: Int
     }
 
     /// The most transfers that may wait; uvcvideo submits 5.
-    private static let maxWaiting = 64
+    static let maxWaiting = 64
 
     /// A camera that was just plugged in.
     public init() {}
@@ -164,11 +164,14 @@ public struct CameraDevice {
         }
         reply.byteCount = position - reply.start
         USBIP.appendReply(to: transfer.sequence, length: length, packets: transfer.packets, &reply.header)
-        if position == frameBytes {
-            position = 0
-            frameID ^= PayloadHeader.frameID
-        }
+        if position == frameBytes { endPicture() }
         return true
+    }
+
+    /// Ends the current picture, so that the next one begins. If only a part of it was sent, the kernel drops it.
+    public mutating func endPicture() {
+        position = 0
+        frameID ^= PayloadHeader.frameID
     }
 
     private mutating func select(alternate: Int) {

@@ -16,6 +16,8 @@ public struct FrameScheduler {
 
     /// Whether a program feeds the camera.
     public private(set) var isFed = false
+    /// Whether a program that fed the camera is expected to come back.
+    private var isAwaited = false
     private var stream: Stream?
     /// The newest picture that was sent, which is repeated.
     private var shown: Int?
@@ -44,8 +46,12 @@ public struct FrameScheduler {
     /// A program began to feed the camera, or ended.
     public mutating func setFed(_ isFed: Bool, at now: UInt64) {
         self.isFed = isFed
+        isAwaited = false
         (shown, pending, offered) = (nil, nil, now)
     }
+
+    /// A program that fed the camera is expected to come back at once: the placeholder waits for it.
+    public mutating func awaitFeeder() { isAwaited = true }
 
     /// A reader began to stream, or stopped (nil).
     /// - Parameters:
@@ -103,12 +109,12 @@ public struct FrameScheduler {
         guard let stream else { return nil }
         // A source may be a little faster than its rate, but not twice as fast.
         if pending != nil { return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4 }
-        if isFed, stream.begun == 0 { return stream.started + Self.patience }
+        if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
         // A late picture of a source at the same rate shall not miss its turn by a repetition.
         let gap = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
         return stream.begun == 0 ? stream.started : stream.begun + gap
     }
 
-    /// How long a reader waits for the first picture of a feeder, which may have to open a camera first.
+    /// How long a reader waits for the first picture of a feeder, which may have to open a camera or connect first.
     static let patience: UInt64 = 1_000_000_000
 }

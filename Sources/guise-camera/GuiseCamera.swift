@@ -17,6 +17,10 @@ struct GuiseCamera {
     }
 
     private static func run(_ options: Options) throws(Problem) {
+        guard !options.waitsUntilUnplugged else {
+            guard Port.waitUntilUnplugged() else { throw Problem(.busy, "the camera is still plugged in") }
+            return
+        }
         let signals = ccamera_signals()
         guard signals >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: -signals))") }
         var (user, ownGroup, group) = (uid_t(), gid_t(), gid_t())
@@ -27,7 +31,9 @@ struct GuiseCamera {
             throw Problem(.missing, "there is no group \(options.group)", fix: "choose another with --group")
         }
         let listener = try Listener(options.socket, group: group)
-        let port = try Port()
+        let handover = Handover()
+        let taken = handover.take()
+        let port = if let taken { Port(descriptor: taken.port, number: taken.number) } else { try Port() }
         let dropped = ccamera_drop_rights(user, ownGroup, Ring.fileSize)
         guard dropped == 0 else {
             throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
@@ -38,10 +44,10 @@ struct GuiseCamera {
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")
         }
-        log("guise-camera: the camera is plugged in")
-        var service = Service(port: port, listener: listener, signals: signals)
+        log("guise-camera: the camera is plugged in\(taken == nil ? "" : ", as it was before")")
+        var service = Service(port: port, camera: taken?.camera, listener: listener, signals: signals)
         try service.run()
-        log("guise-camera: the camera is unplugged")
+        service.end(handover)
     }
 }
 
@@ -50,19 +56,26 @@ struct Options {
     var user = "guise-camera"
     var group = "video"
     var socket = "/run/guise-camera/socket"
+    var waitsUntilUnplugged = false
 
     private static let usage = """
         usage: guise-camera [--user NAME] [--group NAME] [--socket PATH]
+               guise-camera --wait-unplugged
         Presents the camera "Guise Camera", which guise feeds. Must be started as root.
           --user NAME     the user as whom it runs once the camera is plugged in (guise-camera)
           --group NAME    whose members may feed the camera, beside the user at the seat (video)
           --socket PATH   where it listens for guise (/run/guise-camera/socket)
+          --wait-unplugged   waits until the camera is unplugged, at most three seconds, and does nothing else
         """
 
     /// - Parameter arguments: with the program's name.
     init(_ arguments: [String]) {
         var rest = arguments.dropFirst()
         while let option = rest.popFirst() {
+            if option == "--wait-unplugged" {
+                waitsUntilUnplugged = true
+                continue
+            }
             guard ["--user", "--group", "--socket"].contains(option), let value = rest.popFirst() else {
                 print(Self.usage)
                 exit(option == "--help" ? 0 : 64)

@@ -6,7 +6,8 @@ import SystemKit
 struct Port: ~Copyable {
     /// The socket over which the kernel and the camera exchange USB/IP messages.
     let descriptor: CInt
-    private let number: Int
+    /// The controller's number of the port.
+    let number: Int
 
     private static let folder = "/sys/devices/platform/vhci_hcd.0"
     /// The kernel's number of SuperSpeed, in enum usb_device_speed.
@@ -35,28 +36,44 @@ struct Port: ~Copyable {
         (self.descriptor, number) = (descriptor, port.number)
     }
 
+    /// Takes over a port into which the camera is plugged already.
+    init(descriptor: CInt, number: Int) { (self.descriptor, self.number) = (descriptor, number) }
+
     deinit { close(descriptor) }
 
     /// Unplugs the device, and waits until the port is free: the kernel refuses to suspend before.
     func unplug() {
         shutdown(descriptor, CInt(SHUT_RDWR))
+        if !Self.waitUntilFree({ $0.number == number }) {
+            log("guise-camera: port \(number) is still in use", .warning)
+        }
+    }
+
+    /// Waits until no camera of this service is plugged in, at most three seconds.
+    static func waitUntilUnplugged() -> Bool { waitUntilFree { $0.device == ccamera_device_id() } }
+
+    private static func waitUntilFree(_ isMeant: (State) -> Bool) -> Bool {
         for _ in 0..<60 {
-            guard Self.states().contains(where: { $0.number == number && $0.state != Self.free }) else { return }
+            guard states().contains(where: { isMeant($0) && $0.state != free }) else { return true }
             usleep(50_000)
         }
-        log("guise-camera: port \(number) is still in use", .warning)
+        return false
     }
 
     private struct State {
         let number: Int
         let isFast: Bool
         let state: Int
+        /// The number that the device was plugged in with; 0 for a free port.
+        let device: UInt32
 
-        /// - Parameter line: such as "ss  0008 004 000 00000000 000000 0-0".
+        /// - Parameter line: such as "ss  0008 006 005 00010002 000005 1-1".
         init?(_ line: Substring) {
             let words = line.split(separator: " ")
-            guard words.count >= 3, let number = Int(words[1]), let state = Int(words[2]) else { return nil }
-            (self.number, isFast, self.state) = (number, words[0] == "ss", state)
+            guard words.count >= 5, let number = Int(words[1]), let state = Int(words[2]),
+                let device = UInt32(words[4], radix: 16)
+            else { return nil }
+            (self.number, isFast, self.state, self.device) = (number, words[0] == "ss", state, device)
         }
     }
 

@@ -26,10 +26,17 @@ struct Service: ~Copyable {
     /// The most messages of a client that are handled in one turn of the loop.
     private static let maxMessages = 16
 
-    init(port: consuming Port, listener: consuming Listener, signals: CInt) {
+    /// - Parameter camera: the camera in its present state; nil: it was just plugged in.
+    init(port: consuming Port, camera: CameraDevice?, listener: consuming Listener, signals: CInt) {
         self.port = port
         self.listener = listener
         self.signals = signals
+        guard let camera else { return }
+        self.camera = camera
+        (isStreaming, mode) = (camera.isStreaming, camera.mode)
+        _ = scheduler.setStream(isStreaming ? mode : nil, interval: camera.interval, at: monotonicTime())
+        // The program that fed the camera connects again at once.
+        scheduler.awaitFeeder()
     }
 
     /// Runs until a signal ends the service.
@@ -53,7 +60,13 @@ struct Service: ~Copyable {
             try sendPictures()
         }
         connection = nil
+    }
+
+    /// Leaves the camera to the next process, or else unplugs it.
+    func end(_ handover: borrowing Handover) {
+        guard !handover.leave(port, camera) else { return log("guise-camera: the camera is left to the next process") }
         port.unplug()
+        log("guise-camera: the camera is unplugged")
     }
 
     private var connectionDescriptor: CInt {
@@ -180,8 +193,11 @@ struct Service: ~Copyable {
 
     private mutating func disconnect() {
         connection = nil
-        // A picture that is half sent ends with the placeholder, not with the next client's memory.
-        if sending != nil { sending = .placeholder }
+        // The rest of a picture that is half sent was in the client's memory.
+        if sending != nil {
+            sending = nil
+            camera.endPicture()
+        }
         scheduler.setFed(false, at: monotonicTime())
     }
 

@@ -251,6 +251,53 @@ private let stalled = USBIP.Status.brokenPipe
         #expect(!host.camera.isWaiting)
     }
 
+    @Test func `another process goes on with the camera, and the kernel drops the picture of which a part was sent`()
+        throws
+    {
+        var host = Host()
+        try host.start(1, interval: 666_666)
+        let mode = CameraMode.all[1]
+        for _ in 0..<3 { #expect(try host.submitVideo(mode).isEmpty) }
+        var reply = CameraDevice.VideoReply()
+        let isBegun = host.camera.fillTransfer(&reply)
+        #expect(isBegun)
+        let identity = reply.payloadHeaders[1] & 1
+        // A command of which half has arrived.
+        let command = Host.header([1, host.next(), 0, 1, 0, 0, 18, 0, .max, 0], setup: [0x80, 6, 0, 1, 0, 0, 18, 0])
+        #expect(try host.send(Array(command.prefix(20))).isEmpty)
+
+        let (state, camera) = (host.camera.state, Self.camera(host.camera.state))
+        #expect(Self.camera(state)?.state.count == state.count)
+        host.camera = try #require(camera)
+        #expect(host.camera.isStreaming && host.camera.mode == mode && host.camera.interval == 666_666)
+        let answers = try host.send(Array(command.dropFirst(20)))
+        #expect(answers.count == 1 && answers.first?.data.count == 18)
+        for _ in 0..<2 {
+            let isFilled = host.camera.fillTransfer(&reply)
+            #expect(isFilled && reply.payloadHeaders[1] & 1 != identity)
+        }
+        #expect(reply.start > 0 && reply.byteCount > 0 && !host.camera.isWaiting)
+        #expect(try host.control(0x81, 10, value: 0, index: 1, length: 1).data != [0], "the alternate setting stays")
+    }
+
+    @Test func `a state that is cut, changed or of another version is refused`() throws {
+        var host = Host()
+        try host.start(0)
+        #expect(try host.submitVideo(CameraMode.all[0]).isEmpty)
+        let state = host.camera.state
+        #expect(Self.camera(state) != nil)
+        for count in 0..<state.count { #expect(Self.camera(Array(state.prefix(count))) == nil) }
+        #expect(Self.camera(state + [0]) == nil)
+        // The format's version, the configuration, the alternate setting, the mode, and the number of transfers.
+        for place in [0, 4, 8, 24, 40] {
+            var changed = state
+            changed[place] = 200
+            #expect(Self.camera(changed) == nil, "\(place)")
+        }
+    }
+
+    private static func camera(_ state: [UInt8]) -> CameraDevice? { CameraDevice(state: state.span) }
+
     @Test func `commands may arrive in pieces and together`() throws {
         var host = Host()
         var bytes: [UInt8] = []

@@ -24,6 +24,21 @@ private let ms: UInt64 = 1_000_000
         #expect(next?.picture == .slot(1) && next?.unused == 0)
     }
 
+    @Test func `a program that is expected back has a second, and then the placeholder is shown`() {
+        var scheduler = FrameScheduler()
+        #expect(scheduler.setStream(mode, interval: 333_333, at: 0) == [])
+        scheduler.awaitFeeder()
+        #expect(scheduler.begin(at: 900 * ms) == nil)
+        #expect(scheduler.begin(at: 1000 * ms)?.picture == .placeholder)
+        scheduler = FrameScheduler()
+        #expect(scheduler.setStream(mode, interval: 333_333, at: 0) == [])
+        scheduler.awaitFeeder()
+        scheduler.setFed(true, at: 200 * ms)
+        #expect(scheduler.begin(at: 210 * ms) == nil)
+        #expect(scheduler.offer(0, width: 1280, height: 720, at: 220 * ms) == nil)
+        #expect(scheduler.begin(at: 220 * ms)?.picture == .slot(0))
+    }
+
     @Test func `a faster source loses pictures, of which the newest counts`() {
         var scheduler = running()
         #expect(scheduler.offer(1, width: 1280, height: 720, at: 15 * ms) == nil)

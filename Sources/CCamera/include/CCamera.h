@@ -10,6 +10,9 @@
 /// - speed: the kernel's enum usb_device_speed.
 int ccamera_attach(const char *attach, int port, int speed);
 
+/// The number with which the camera is plugged in, as the controller's status shows it.
+uint32_t ccamera_device_id(void);
+
 /// Looks up a user. Returns 0, or -ENOENT if there is none.
 int ccamera_find_user(const char *name, uid_t *user, gid_t *group);
 /// Looks up a group. Returns 0, or -ENOENT if there is none.

@@ -17,9 +17,9 @@ int clinux_local_accept(int listener);
 int clinux_local_peer(int descriptor, uid_t *user, pid_t *process);
 /// send(2) without SIGPIPE. Returns the number of bytes sent, -EAGAIN if none fit, or another -errno.
 ssize_t clinux_local_send(int descriptor, const uint8_t *bytes, size_t size);
-/// Sends a datagram to a socket without waiting. `path` may be in the abstract namespace, with @ as its first byte.
-/// Returns 0 or -errno.
-int clinux_local_notify(const char *path, const char *text);
+/// Connects to a socket of datagrams. `path` may be in the abstract namespace, with @ as its first byte. Returns a
+/// descriptor, or -errno.
+int clinux_datagram_connect(const char *path);
 /// Whether `descriptor` is a listening Unix-domain stream socket: checks a descriptor passed by systemd.
 int clinux_local_listens(int descriptor);
 #endif
