@@ -173,7 +173,7 @@ func `names of the user and the computer are replaced as whole words`(text: Stri
 @Test func `the report counts its results, and its lines contain the fixes`() throws {
     let machine = try Machine()
     try machine.load(exclusive: "N")
-    machine.addLoopback(card: "OBS", capture: true, output: true)
+    machine.addLoopback(card: "Dummy video device (0x0000)", capture: true, output: true)
     let report = Report(machine.system, checks: [.module, .exclusiveCaps, .label, .snap])
     #expect(report.errors == 1)
     #expect(report.warnings == 1)
