@@ -39,7 +39,13 @@ enum SinkSpec: Equatable {
         }
     }
 
-    var isFile: Bool { if case .file = self { true } else { false } }
+    /// Whether it is a file, which gets every frame once and needs no live picture.
+    var isFile: Bool {
+        switch self {
+        case .file: true
+        case .usb, .loopback, .device, .page, .null: false
+        }
+    }
 }
 
 /// The factory of sinks. To add a kind, add a file to Publish, a case here, and a row to docs/configuration.md.

@@ -28,22 +28,24 @@ struct LayerKind: Sendable {
     let hasText: Bool
     /// Whether a layer on the whole picture can lie behind the people.
     let allowsBehind: Bool
+    /// The keys of its art's paint that the layer has.
+    let paint: Set<LayerStyle.PaintKey>
     private let target: Target
 
     private init(
         _ name: String, _ target: Target, allowsFrames: Bool = false, allowsSwing: Bool = false,
-        hasText: Bool = false,
-        allowsBehind: Bool = false
+        hasText: Bool = false, allowsBehind: Bool = false, paint: Set<LayerStyle.PaintKey> = []
     ) {
-        (self.name, self.target, self.allowsBehind) = (name, target, allowsBehind)
+        (self.name, self.target, self.allowsBehind, self.paint) = (name, target, allowsBehind, paint)
         (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
     }
 
     /// Makes a kind whose layers are drawn on faces.
     init(
-        _ name: String, allowsFrames: Bool = false, allowsSwing: Bool = false, onFaces read: @escaping Reader<any Layer>
+        _ name: String, allowsFrames: Bool = false, allowsSwing: Bool = false, paint: Set<LayerStyle.PaintKey> = [],
+        onFaces read: @escaping Reader<any Layer>
     ) {
-        self.init(name, .faces(read), allowsFrames: allowsFrames, allowsSwing: allowsSwing)
+        self.init(name, .faces(read), allowsFrames: allowsFrames, allowsSwing: allowsSwing, paint: paint)
     }
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
@@ -64,9 +66,11 @@ struct LayerKind: Sendable {
     /// The kind with a name; nil if there is none.
     static func named(_ name: String) -> LayerKind? { all.first { $0.name == name } }
 
-    /// The names of all kinds that have a property, for messages: "sprite and solid".
+    /// The names of all kinds that have a property, for messages: "sprite, solid and skin".
     static func names(where property: (LayerKind) -> Bool) -> String {
-        all.filter(property).map(\.name).joined(separator: " and ")
+        let names = all.filter(property).map(\.name)
+        let last = names.suffix(2).joined(separator: " and ")
+        return (names.dropLast(2) + [last]).joined(separator: ", ")
     }
 
     /// Whether a layer of this kind is drawn on the whole picture.

@@ -26,6 +26,9 @@ struct LayerStyle: Sendable {
     /// The layer's animation.
     let motion: Motion
 
+    /// The keys of the art's paint, which not every kind of layer has.
+    enum PaintKey: String, CaseIterable { case blend, tint, light }
+
     init(_ fields: inout Fields, _ target: ArtTarget) throws {
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
         blend = fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
@@ -35,4 +38,8 @@ struct LayerStyle: Sendable {
         on = try FaceSelector(&fields)
         motion = try Motion(&fields)
     }
+}
+
+extension Set<LayerStyle.PaintKey> {
+    static var all: Self { Set(LayerStyle.PaintKey.allCases) }
 }

@@ -3,7 +3,7 @@ import JSON
 import Track
 
 extension LayerKind {
-    static let makeup = LayerKind("makeup", onFaces: { try MakeupLayer(&$0, $1) })
+    static let makeup = LayerKind("makeup", paint: [.blend, .light], onFaces: { try MakeupLayer(&$0, $1) })
 }
 
 /// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with

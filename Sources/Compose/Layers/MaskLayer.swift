@@ -67,6 +67,11 @@ public struct MaskLayer: Sendable {
                 "motion", "an object with 'swing' in a \(name) layer",
                 allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
         }
+        for key in LayerStyle.PaintKey.allCases where fields.has(key.rawValue) && !kind.paint.contains(key) {
+            throw fields.wrong(
+                key.rawValue, "set for a \(name) layer",
+                allowed: "only in \(LayerKind.names { $0.paint.contains(key) }) layers")
+        }
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:

@@ -3,7 +3,7 @@ import JSON
 import Track
 
 extension LayerKind {
-    static let skin = LayerKind("skin", onFaces: { try SkinLayer(&$0, $1) })
+    static let skin = LayerKind("skin", paint: .all, onFaces: { try SkinLayer(&$0, $1) })
 }
 
 /// A layer of art on the UV chart, warped to the face and lit like its skin: paint, tattoos, whole-face masks.
