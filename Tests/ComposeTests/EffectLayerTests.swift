@@ -200,10 +200,10 @@ struct EffectLayerTests {
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))
         // What has no effect is an error, not ignored.
-        let blended = message(#"{"kind": "particles", "art": "flake.png", "blend": "add"}"#)
-        #expect(blended.contains("only in sprite, solid, skin and makeup layers"), "\(blended)")
+        let blended = message(#"{"kind": "effect", "mode": "grey", "blend": "add"}"#)
+        #expect(blended.contains("unknown key") && blended.contains("blend"), "\(blended)")
         let tinted = message(##"{"kind": "makeup", "tint": "#ff0000", "blush": {"strength": 1}}"##)
-        #expect(tinted.contains("only in sprite, solid and skin layers"), "\(tinted)")
+        #expect(tinted.contains("unknown key") && tinted.contains("tint"), "\(tinted)")
         #expect(message(#"{"kind": "frame", "art": "../cat/ears.svg"}"#).contains("outside the mask's folder"))
         let long = String(repeating: "x", count: 201)
         #expect(message(#"{"kind": "text", "text": "\#(long)"}"#).contains("at most 200"))

@@ -55,7 +55,7 @@ extension EndToEnd {
 
         @Test func `the report for a bug has no names and no texts`() throws {
             try scratch.write(
-                #"{"masks": [{"name": "name-tag", "text": "Dr. Ada"}], "output": {"rate": 24}}"#,
+                #"{"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}}], "output": {"rate": 24}}"#,
                 "config/guise/config.json")
             let outcome = try scratch.guise("report")
             #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")

@@ -199,6 +199,7 @@ import Testing
         let file = fixture.scratch.path("config/guise/config.json")
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.zoom", value: "face")))
         // A folder cannot be replaced by a file.
+        try FileManager.default.removeItem(atPath: file)
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: true)
         #expect(fixture.requestError(.configuration(.save)) != nil)
         try FileManager.default.removeItem(atPath: file)

@@ -66,11 +66,9 @@ struct LayerKind: Sendable {
     /// The kind with a name; nil if there is none.
     static func named(_ name: String) -> LayerKind? { all.first { $0.name == name } }
 
-    /// The names of all kinds that have a property, for messages: "sprite, solid and skin".
+    /// The names of all kinds that have a property, for messages: "sprite and solid".
     static func names(where property: (LayerKind) -> Bool) -> String {
-        let names = all.filter(property).map(\.name)
-        let last = names.suffix(2).joined(separator: " and ")
-        return (names.dropLast(2) + [last]).joined(separator: ", ")
+        all.filter(property).map(\.name).joined(separator: " and ")
     }
 
     /// Whether a layer of this kind is drawn on the whole picture.

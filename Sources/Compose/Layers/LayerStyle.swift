@@ -27,13 +27,14 @@ struct LayerStyle: Sendable {
     let motion: Motion
 
     /// The keys of the art's paint, which not every kind of layer has.
-    enum PaintKey: String, CaseIterable { case blend, tint, light }
+    enum PaintKey: CaseIterable { case blend, tint, light }
 
-    init(_ fields: inout Fields, _ target: ArtTarget) throws {
+    /// - Parameter paint: the keys of the art's paint that are read; others are unknown.
+    init(_ fields: inout Fields, _ target: ArtTarget, paint: Set<PaintKey> = .all) throws {
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
-        blend = fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
-        tint = try Tint(&fields, choices: target.choices)
-        light = Float(try fields.number("light", in: 0...1, default: 1))
+        blend = paint.contains(.blend) && fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
+        tint = paint.contains(.tint) ? try Tint(&fields, choices: target.choices) : nil
+        light = paint.contains(.light) ? Float(try fields.number("light", in: 0...1, default: 1)) : 1
         when = try Trigger(&fields)
         on = try FaceSelector(&fields)
         motion = try Motion(&fields)

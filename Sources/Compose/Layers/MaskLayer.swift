@@ -56,7 +56,7 @@ public struct MaskLayer: Sendable {
             throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
         }
         try fields.refuse("way", renamedTo: "mode")
-        style = try LayerStyle(&fields, target)
+        style = try LayerStyle(&fields, target, paint: kind.paint)
         guard kind.allowsFrames || style.motion.frames.isEmpty else {
             throw fields.wrong(
                 "motion", "an object with 'frames' in a \(name) layer",
@@ -66,11 +66,6 @@ public struct MaskLayer: Sendable {
             throw fields.wrong(
                 "motion", "an object with 'swing' in a \(name) layer",
                 allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
-        }
-        for key in LayerStyle.PaintKey.allCases where fields.has(key.rawValue) && !kind.paint.contains(key) {
-            throw fields.wrong(
-                key.rawValue, "set for a \(name) layer",
-                allowed: "only in \(LayerKind.names { $0.paint.contains(key) }) layers")
         }
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
