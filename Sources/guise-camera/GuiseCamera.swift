@@ -38,8 +38,7 @@ struct GuiseCamera {
         guard dropped == 0 else {
             throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
         }
-        // Before the filter, which forbids the socket that this opens.
-        ServiceManager().notify("READY=1")
+        handover.notifyReady()
         let restricted = ccamera_restrict_calls()
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")

@@ -29,6 +29,9 @@ struct Handover: ~Copyable {
         barrier = (ends[0], ends[1])
     }
 
+    /// Tells the service manager that the camera is there.
+    func notifyReady() { _ = send("READY=1") }
+
     /// Leaves the camera to the next process.
     /// - Returns: false without a service manager: then the camera must be unplugged.
     func leave(_ port: borrowing Port, _ camera: CameraDevice) -> Bool {

@@ -6,13 +6,12 @@
 Writes what Chromium drew to SEEN, raw YUYV, PICTURES a round, and prints what was seen of the camera meanwhile. Needs no
 network: the page comes from this program.
 """
-import http.server
 import json
 import subprocess
 import sys
-import tempfile
-import threading
 import time
+
+import chromium
 
 GUISE, SEEN, WIDTH, HEIGHT, PICTURES = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 NAME = "Guise Camera"
@@ -50,7 +49,6 @@ async function round() {
 })()
 </script>""".replace("NAME", NAME).replace("PICTURES", str(PICTURES)).replace("ROUNDS", str(ROUNDS))
 
-ended = threading.Event()
 seen = open(SEEN, "wb")
 began = time.monotonic()
 
@@ -79,54 +77,24 @@ def yuyv(rgba):
     return result
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-    def reply(self, body=b"", kind="text/plain"):
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.reply(PAGE.encode() if self.path == "/" else b"", "text/html")
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        counts = b"1"
-        if self.path == "/picture":
-            # The first pictures may still be the placeholder shown while the camera is opened.
-            if camera() != "open":
-                counts = b"0"
-            elif len(body) != WIDTH * HEIGHT * 4:
-                say("a picture of another size:", len(body) // 4, "pixels")
-            else:
-                seen.write(yuyv(body))
-                say("picture")
+def answer(what, body):
+    counts = b"1"
+    if what == "picture":
+        # The first pictures may still be the placeholder shown while the camera is opened.
+        if camera() != "open":
+            counts = b"0"
+        elif len(body) != WIDTH * HEIGHT * 4:
+            say("a picture of another size:", len(body) // 4, "pixels")
         else:
-            say(self.path[1:], body.decode())
-        if self.path == "/closed":
-            wait_for("closed")
-        if self.path == "/end":
-            ended.set()
-        self.reply(counts)
+            seen.write(yuyv(body))
+            say("picture")
+    else:
+        say(what, body.decode())
+    if what == "closed":
+        wait_for("closed")
+    return counts
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=server.serve_forever, daemon=True).start()
 wait_for("closed")
-with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
-    options = (
-        "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-extensions --disable-dev-shm-usage "
-        "--use-fake-ui-for-media-stream --autoplay-policy=no-user-gesture-required --disable-component-update "
-        "--disable-background-networking --disable-features=Translate,OptimizationHints,MediaRouter"
-    )
-    address = f"http://127.0.0.1:{server.server_port}/"
-    command = ["chromium", *options.split(), f"--user-data-dir={profile}", address]
-    browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    ended.wait()
-    browser.terminate()
-    browser.wait()
+chromium.show(PAGE, answer)
 seen.close()
