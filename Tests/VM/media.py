@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Asserts in Chromium what the W3C's specification of media capture demands of a camera, with the USB camera.
+
+    media.py SERVICE FRAMES
+
+SERVICE is the program guise-camera, which is started here, and once more in between. A program feeds it. Prints a line
+for each check: ok or FAILED, and what was checked. FRAMES are read in the smallest size.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+import chromium
+
+SERVICE, FRAMES = sys.argv[1], int(sys.argv[2])
+
+PAGE = """<!doctype html><meta charset="utf-8"><title>media</title><video muted playsinline></video><script>
+const say = async (what, body = '') => (await fetch('/' + what, {method: 'POST', body})).text()
+const check = (name, found, wanted) => say('check', JSON.stringify({name, found, wanted}))
+const media = navigator.mediaDevices, video = document.querySelector('video')
+const frame = () => new Promise(done => video.requestVideoFrameCallback(done))
+const find = async () => (await media.enumerateDevices()).filter(one => one.label.startsWith('Guise Camera'))
+async function run() {
+    // Names are told to those only who may open a camera.
+    (await media.getUserMedia({video: true})).getTracks().forEach(track => track.stop())
+    const all = await find()
+    await check('enumerateDevices lists one camera', all.map(one => [one.kind, one.deviceId !== '', one.groupId !== '']),
+        [['videoinput', true, true]])
+    const deviceId = {exact: all[0].deviceId}
+    let stream = await media.getUserMedia({video: {deviceId, width: 640, height: 480, frameRate: 30}})
+    let track = stream.getVideoTracks()[0]
+    await check('a new track is live and enabled', [track.kind, track.readyState, track.enabled], ['video', 'live', true])
+    const is = ({width, height}) => [width, height]
+    await check('getSettings is what was asked for', is(track.getSettings()), [640, 480])
+    await check('getSettings names the device', track.getSettings().deviceId, all[0].deviceId)
+    const {width, height, frameRate} = track.getCapabilities()
+    await check('getCapabilities has the largest size', [width.max, height.max], [1920, 1080])
+    await check('getCapabilities has the rate', Math.round(frameRate.max), 30)
+    await check('getConstraints is what was asked for', track.getConstraints().width, 640)
+    video.srcObject = stream
+    await video.play(); await frame()
+    await check('the video has the size', [video.videoWidth, video.videoHeight], [640, 480])
+    await track.applyConstraints({width: 320, height: 240})
+    for (let i = 0; i < 500 && video.videoWidth !== 320; i++) await frame()
+    await check('applyConstraints changes the size', [video.videoWidth, video.videoHeight], [320, 240])
+    await check('getSettings follows', is(track.getSettings()), [320, 240])
+    const refused = await track.applyConstraints({width: {exact: 99999}}).then(() => 'accepted', error => error.name)
+    await check('an impossible size is refused', refused, 'OverconstrainedError')
+    await check('and changes nothing', [track.readyState, ...is(track.getSettings())], ['live', 320, 240])
+    const twin = track.clone()
+    await check('a clone has the settings', is(twin.getSettings()), [320, 240])
+    track.stop()
+    await check('a stopped track has ended, its clone has not', [track.readyState, twin.readyState], ['ended', 'live'])
+    twin.stop()
+    for (const size of [[1920, 1080], [960, 540], [640, 360], [320, 240]]) {
+        stream = await media.getUserMedia({video: {deviceId, width: {exact: size[0]}, height: {exact: size[1]}}})
+        video.srcObject = stream
+        await video.play(); await frame()
+        await check(`opened at ${size.join(' x ')}`, [video.videoWidth, video.videoHeight], size)
+        if (size[0] !== 320) stream.getTracks().forEach(track => track.stop())
+    }
+    let count = 0
+    while (count < FRAMES) { await frame(); count++ }
+    await check('it took FRAMES frames', count, FRAMES)
+    track = stream.getVideoTracks()[0]
+    const ended = new Promise(done => track.onended = () => done('ended'))
+    const changed = new Promise(done => media.ondevicechange = () => done('changed'))
+    await say('replug')
+    await check('a camera that is unplugged ends its track', await ended, 'ended')
+    await check('and devicechange is fired', await changed, 'changed')
+    let again = []
+    while (!again.length) { again = await find(); await new Promise(done => setTimeout(done, 500)) }
+    await check('plugged in again it has the same deviceId', again.map(one => one.deviceId), [all[0].deviceId])
+    const refusal = await media.getUserMedia({video: {deviceId, width: {exact: 123}}}).then(() => '', error => error.name)
+    await check('getUserMedia refuses a size that it lacks', refusal, 'OverconstrainedError')
+}
+run().catch(error => say('failed', `${error.name}: ${error.message}`)).finally(() => say('end'))
+</script>""".replace("FRAMES", str(FRAMES))
+
+service = None
+
+
+def plug():
+    global service
+    service = subprocess.Popen([SERVICE, "--user", "nobody"])
+    while True:
+        for name in glob.glob("/sys/class/video4linux/video*/name"):
+            node = "/dev/" + name.split("/")[4]
+            if open(name).read().startswith("Guise Camera") and os.path.exists(node):
+                os.chmod(node, 0o666)
+                return
+        time.sleep(0.2)
+
+
+def answer(what, body):
+    if what == "check":
+        check = json.loads(body)
+        is_right = check["found"] == check["wanted"]
+        detail = "" if is_right else f": {check['found']} instead of {check['wanted']}"
+        print("ok" if is_right else "FAILED", check["name"] + detail, flush=True)
+    elif what == "failed":
+        print("FAILED", body.decode(), flush=True)
+    elif what == "replug":
+        service.terminate()
+        service.wait()
+        plug()
+
+
+plug()
+print("plugged in", flush=True)
+chromium.show(PAGE, answer)
+service.terminate()
+service.wait()
+print("end")
