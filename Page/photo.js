@@ -3,7 +3,7 @@
 
 import { $, attempt, copyPicture, debounce, toast } from "./elements.js";
 import { request } from "./session.js";
-import { maxFaces, showPhoto } from "./stage.js";
+import { showPhoto } from "./stage.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
 
@@ -22,8 +22,7 @@ async function putMasksOn() {
     showPhoto(urls);
     const faces = Number(answer.headers.get("X-Guise-Faces"));
     const covered = Number(answer.headers.get("X-Guise-Covered"));
-    const most = faces >= maxFaces && faces > 1 ? ", which is the most at once: others wear nothing" : "";
-    const found = faces === 1 ? "1 face" : faces ? `${faces} faces${most}` : "No face was found";
+    const found = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
     $("photo-says").textContent = covered ? `${found}, ${covered} possible covered` : found;
     $("photo-download").href = urls.after;
     $("photo-download").download = `${file.name?.replace(/\.[^.]*$/, "") || "photo"} in guise.jpg`;

@@ -248,7 +248,7 @@ export function showStatus(now) {
 }
 
 /// The most faces that Guise follows at once, as it is set.
-export let maxFaces = 8;
+let maxFaces = 8;
 export function setMaxFaces(count) { maxFaces = count; }
 
 function showFaces(count) {

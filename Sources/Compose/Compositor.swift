@@ -24,9 +24,10 @@ public struct Compositor: ~Copyable {
     private var arrivals = 0
     private let seed: UInt64
 
-    /// People to remember: twice as many as can be tracked at once.
-    private static let maxPeople = 16
-    private static let slots = maxPeople + 1
+    /// People to remember: twice as many as can be tracked at once. In photos there may be more.
+    private static let usualPeople = 16
+    /// The states of a layer: one for each person, and one for the whole picture.
+    private var slots: Int { people.count + 1 }
     /// Seconds for a layer to fade in or out.
     private static let fade: Float = 0.08
     /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
@@ -42,8 +43,8 @@ public struct Compositor: ~Copyable {
     public init(masks: [Mask], seed: UInt64 = .random(in: 0...UInt64.max)) {
         self.masks = masks
         self.seed = seed
-        people = Array(repeating: PersonState(), count: Self.maxPeople)
-        states = Self.states(for: masks)
+        people = Array(repeating: PersonState(), count: Self.usualPeople)
+        states = Self.states(for: masks, slots: Self.usualPeople + 1)
         scene.trackedFaces.reserveCapacity(Tracker.maxFaces)
         heads.reserveCapacity(Tracker.maxFaces)
     }
@@ -101,24 +102,24 @@ public struct Compositor: ~Copyable {
     public mutating func replaceMasks(with masks: consuming [Mask]) -> [Mask] {
         swap(&masks, &self.masks)
         // Layers of masks that stay keep their state.
-        var states = Self.states(for: self.masks)
+        var states = Self.states(for: self.masks, slots: slots)
         var first = 0
         for mask in self.masks {
-            if let before = Self.firstState(of: mask, in: masks) {
-                for i in 0..<mask.layers.count * Self.slots { states[first + i] = self.states[before + i] }
+            if let before = firstState(of: mask, in: masks) {
+                for i in 0..<mask.layers.count * slots { states[first + i] = self.states[before + i] }
             }
-            first += mask.layers.count * Self.slots
+            first += mask.layers.count * slots
         }
         self.states = states
         return masks
     }
 
-    private static func states(for masks: [Mask]) -> [LayerState] {
+    private static func states(for masks: [Mask], slots: Int) -> [LayerState] {
         Array(repeating: LayerState(), count: masks.reduce(0) { $0 + $1.layers.count } * slots)
     }
 
     /// Index of the first state of the same loaded mask in another list; nil if the mask isn't in it.
-    private static func firstState(of mask: Mask, in masks: [Mask]) -> Int? {
+    private func firstState(of mask: Mask, in masks: [Mask]) -> Int? {
         var first = 0
         for other in masks {
             if mask.revision > 0 && other.revision == mask.revision { return first }
@@ -135,9 +136,8 @@ public struct Compositor: ~Copyable {
     public mutating func compose(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
         scene.trackedFaces.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Tracker.maxFaces) {
-            scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement)))
-        }
+        for face in faces { scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement))) }
+        if faces.count > people.count { makeRoom(for: faces.count) }
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
         // If the clock went back or jumped ahead, the elapsed time is unknown.
         let elapsed = self.time.map { time - $0 } ?? 0
@@ -150,6 +150,12 @@ public struct Compositor: ~Copyable {
             canvas.releaseOutline()
         }
         drawLayers(.front, on: &canvas, elapsed: elapsed)
+    }
+
+    /// Makes room for more people than can be tracked at once, as a photo may have. Those from before are forgotten.
+    private mutating func makeRoom(for count: Int) {
+        people = Array(repeating: PersonState(), count: count)
+        states = Self.states(for: masks, slots: slots)
     }
 
     /// Draws what needs the outline of the people. It is found before anything else is drawn on the frame.
@@ -253,7 +259,7 @@ public struct Compositor: ~Copyable {
         // Drawn by the person's id alone, whoever came before.
         var lot = SplitMix64(seed: seed, skipped: id - 1)
         people[free] = PersonState(id: id, arrival: arrivals, draw: lot.next(), seen: scene.time)
-        for layer in 0..<states.count / Self.slots { states[layer * Self.slots + free] = LayerState() }
+        for layer in 0..<states.count / slots { states[layer * slots + free] = LayerState() }
         return free
     }
 
@@ -272,7 +278,7 @@ public struct Compositor: ~Copyable {
                 let isDoing = layer.style.when.map { people[slot].expression[$0.doing] } ?? true
                 let isOwn = personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
                 let isWorn = isOwn && isSelected(layer.style.on, i)
-                let state = index * Self.slots + slot
+                let state = index * slots + slot
                 var appearance = states[state].appearance(
                     layer.style, isWorn: isWorn, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
                 appearance.opacity *= opacity
@@ -298,7 +304,7 @@ public struct Compositor: ~Copyable {
             layer.style.when.map { when in
                 doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
             } ?? true
-        var appearance = states[index * Self.slots + Self.slots - 1].appearance(
+        var appearance = states[index * slots + slots - 1].appearance(
             layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
         appearance.opacity *= opacity
         if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }

@@ -14,6 +14,8 @@ public struct Tracker: ~Copyable {
         public var max = Settings.allowed.upperBound
         /// The allowed values of `max`.
         public static let allowed = 1...8
+        /// `max` for photos, where there is time for more: a group or a class, not a stadium.
+        public static let maxInPhoto = 200
         /// The smallest face to search for: a window's side as a fraction of the frame's shorter side.
         public var minSize: Float = 0.05
         /// Tiles scanned per second until everything was searched once, and while no face is present but one was within

@@ -34,13 +34,15 @@ struct AppContext {
     var library: MaskLibrary { MaskLibrary(searchPaths: paths.masks) }
 
     /// Creates a tracker with the configured settings.
+    /// - Parameter isPhoto: whether it is for a photo, in which there may be more faces than can be followed.
     /// - Throws: `Problem` if cascades are missing or damaged.
-    func tracker() throws -> Tracker {
+    func tracker(isPhoto: Bool = false) throws -> Tracker {
         let catalog = try CascadeCatalog(folder: paths.cascades)
         let detector = try FaceDetector(catalog: catalog, landmarks: landmarks, cache: paths.cache)
         if let warning = detector.warning { log("guise: \(warning)", .warning) }
-        return Tracker(
-            detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: configuration.faces)
+        var settings = configuration.faces
+        if isPhoto { settings.max = Tracker.Settings.maxInPhoto }
+        return Tracker(detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: settings)
     }
 
     /// What art is prepared for, on frames of a layout.

@@ -85,6 +85,20 @@ extension EndToEnd {
             #expect(both > max(glasses, hat) && both <= glasses + hat + 20, "\(glasses), \(hat), \(both)")
         }
 
+        @Test func `all of a group of twenty wear masks, although eight are followed in a clip`() throws {
+            let one = try scratch.make("one.png", "-i \(Fixtures.sample) -vf crop=320:320:60:0,scale=160:160")
+            let group = try scratch.make("group.png", "-loop 1 -t 0.8 -i \(one) -vf tile=5x4 -frames:v 1")
+            #expect(try faces(group).count == 20)
+            func count(_ photo: String) throws -> Int {
+                let outcome = try scratch.guise(
+                    "apply", photo, "--overwrite", "-o", "out.png", "--mask", "round-glasses")
+                try #require(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
+                return try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(photo)).count
+            }
+            let (single, all) = (try count(one), try count(group))
+            #expect(single > 100 && all > 18 * single && all < 22 * single, "\(single), \(all)")
+        }
+
         @Test func `a face cut by the picture's edge is detected while most of it is visible`() throws {
             let bottom = try cut("512:150:0:0")
             #expect(try faces(bottom).count == 1)

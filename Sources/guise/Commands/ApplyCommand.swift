@@ -30,7 +30,7 @@ struct ApplyCommand: ParsableCommand {
         let isPhoto = clip.isPhoto
         let selections = self.masks.isEmpty ? context.configuration.masks : self.masks.map { MaskSelection($0) }
         let masks = try context.masks(selections, for: clip.layout)
-        var pipeline = Pipeline(tracker: try context.tracker(), masks: masks, output: clip.layout)
+        var pipeline = Pipeline(tracker: try context.tracker(isPhoto: isPhoto), masks: masks, output: clip.layout)
         pipeline.onLostFace = context.configuration.onLostFace
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
@@ -75,9 +75,8 @@ struct ApplyCommand: ParsableCommand {
             )
         }
         if faces == 0, !pipeline.usesOutline { log("guise: no face was found in \(input); \(output) is unchanged") }
-        let most = context.configuration.faces.max
-        if isPhoto, faces >= most, faces > 1 {
-            log("guise: \(faces) people wear masks, which is the most at once (faces.max); others wear nothing")
+        if isPhoto, faces >= Tracker.Settings.maxInPhoto {
+            log("guise: \(faces) people wear masks, which is the most in a photo; others wear nothing")
         }
         // On standard output, which scripts may ignore.
         let worn = selections.isEmpty ? "nothing" : selections.map(\.mask).joined(separator: ", ")

@@ -19,8 +19,8 @@ struct TrackCommand: ParsableCommand {
     func run() throws {
         let context = try AppContext()
         var clip = try Clip(path: input)
-        var tracker = try context.tracker()
         let isPhoto = clip.isPhoto
+        var tracker = try context.tracker(isPhoto: isPhoto)
         while true {
             let arrival = try clip.withFrame { view, time in
                 if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
