@@ -5,6 +5,7 @@ import Engine
 import Privacy
 import Publish
 import SystemKit
+import Track
 
 /// `guise apply`: masks the faces of a photo or clip.
 struct ApplyCommand: ParsableCommand {
