@@ -9,6 +9,7 @@ network: the page comes from this program.
 import json
 import subprocess
 import sys
+import tempfile
 import time
 
 import chromium
@@ -96,5 +97,6 @@ def answer(what, body):
 
 
 wait_for("closed")
-chromium.show(PAGE, answer)
+with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
+    chromium.show(PAGE, answer, profile)
 seen.close()

@@ -1,7 +1,6 @@
 """A page in headless Chromium that reports to this process. Needs no network: the page comes from here."""
 import http.server
 import subprocess
-import tempfile
 import threading
 
 OPTIONS = (
@@ -11,8 +10,12 @@ OPTIONS = (
 )
 
 
-def show(page, answer):
-    """Shows a page until it posts to /end.
+# A page's origin is part of what a browser remembers of cameras.
+PORT = 8990
+
+
+def show(page, answer, profile):
+    """Shows a page in a browser with the folder `profile` until it posts to /end.
 
     Each POST of the page is passed to `answer(what, body)`, `what` being the path without the slash; what that returns,
     bytes, is the reply.
@@ -40,12 +43,12 @@ def show(page, answer):
                 ended.set()
             self.reply(reply or b"")
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
-        address = f"http://127.0.0.1:{server.server_port}/"
-        command = ["chromium", *OPTIONS.split(), f"--user-data-dir={profile}", address]
-        browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        ended.wait()
-        browser.terminate()
-        browser.wait()
+    command = ["chromium", *OPTIONS.split(), f"--user-data-dir={profile}", f"http://127.0.0.1:{PORT}/"]
+    browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended.wait()
+    browser.terminate()
+    browser.wait()
+    server.shutdown()
+    server.server_close()
