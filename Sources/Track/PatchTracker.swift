@@ -18,8 +18,8 @@ struct PatchTracker: ~Copyable {
     /// The step length, in coarse pixels, that ends the coarse alignment; the fine one does the rest. The fine
     /// alignment always runs all of them, because with fewer the landmarks jitter.
     private static let enough: Float = 0.05
-    /// If the coarse patches correlate by less than this, the face may have jumped, and the search covers `searchRadius`
-    /// coarse pixels around: six tenths of the eye distance.
+    /// If the coarse patches correlate by less than this, the face may have jumped, and the search covers
+    /// `searchRadius` coarse pixels around: six tenths of the eye distance.
     private static let settled: Float = 0.9
     private static let searchRadius = 6
     private static let size = fine * fine + coarse * coarse

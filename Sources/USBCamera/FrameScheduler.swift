@@ -1,5 +1,5 @@
-/// Decides which picture the camera sends when: new ones at once, the last one again if the next is late, and the placeholder
-/// if nobody feeds the camera. Holds no pictures, and reads no clock.
+/// Decides which picture the camera sends when: new ones at once, the last one again if the next is late, and the
+/// placeholder if nobody feeds the camera. Holds no pictures, and reads no clock.
 ///
 /// Times are nanoseconds of a monotonic clock.
 public struct FrameScheduler {

@@ -137,8 +137,8 @@ static int restrict_calls(void) {
     const int writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, 0));
-    // Pango starts a thread for fonts. The flags of clone3 are in memory, where a filter can't see them. Without clone3,
-    // the C library uses clone.
+    // Pango starts a thread for fonts. The flags of clone3 are in memory, where a filter can't see them. Without
+    // clone3, the C library uses clone.
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                                   SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));

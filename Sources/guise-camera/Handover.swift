@@ -8,7 +8,8 @@ import USBCamera
 /// none comes, the manager closes them, and the kernel unplugs the camera.
 struct Handover: ~Copyable {
     private let manager: ManagerConnection?
-    /// A pipe that ends when the manager has processed all messages (sd_notify_barrier(3)). Open as long as the process.
+    /// A pipe that ends when the manager has processed all messages (sd_notify_barrier(3)). Open as long as the
+    /// process.
     private let barrier: (reading: CInt, writing: CInt)
 
     private static let portName = "port"
@@ -38,7 +39,7 @@ struct Handover: ~Copyable {
         let file = unsafe clinux_memory_file("guise-camera")
         guard file >= 0 else { return false }
         defer { close(file) }
-        guard writeAll((Self.state(port, camera)).span, to: file),
+        guard writeAll(Self.state(port, camera).span, to: file),
             send("FDSTORE=1\nFDNAME=\(Self.portName)", passing: port.descriptor),
             send("FDSTORE=1\nFDNAME=\(Self.stateName)", passing: file),
             send("BARRIER=1", passing: barrier.writing)
@@ -55,8 +56,8 @@ struct Handover: ~Copyable {
     }
 
     /// Takes the camera that the process before has left.
-    /// - Returns: the kernel's socket, the number of its port, and the camera; nil if there is none, or its state is not
-    ///   understood. Then the camera is unplugged.
+    /// - Returns: the kernel's socket, the number of its port, and the camera; nil if there is none, or its state is
+    ///   not understood. Then the camera is unplugged.
     func take() -> (port: CInt, number: Int, camera: CameraDevice)? {
         guard let count = environmentVariable("LISTEN_FDS").flatMap({ CInt($0) }), count > 0,
             environmentVariable("LISTEN_PID").flatMap({ pid_t($0) }) == getpid()

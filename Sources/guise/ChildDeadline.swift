@@ -3,7 +3,8 @@ import SystemKit
 
 /// Ends child processes that would keep the daemon from ending in time.
 enum ChildDeadline {
-    /// The time in microseconds that encoders have to finish their files. Service managers and logout wait for 2 seconds.
+    /// The time in microseconds that encoders have to finish their files. Service managers and logout wait for 2
+    /// seconds.
     private static let timeout: useconds_t = 1_500_000
 
     /// Kills child processes that have not ended in time.

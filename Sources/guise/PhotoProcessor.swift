@@ -42,7 +42,8 @@ final class PhotoProcessor: Sendable {
                 let loader = try MaskLoader(
                     searchPaths: context.paths.masks, target: context.artTarget(layout), selections: selections,
                     log: { _ in })
-                var pipeline = Pipeline(tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
+                var pipeline = Pipeline(
+                    tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
                 pipeline.onLostFace = onLostFace
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 guard case .publishable(let frame) = pipeline.gate.outcome else {

@@ -33,9 +33,9 @@ func roundedLanes(_ a: SIMD4<Float>) -> SIMD4<Int32> {
     unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
 }
 
-// Interleaves two vectors: the first lanes of both, the second lanes of both, and so on. Written out, since the compiler
-// turns the vectors' own even and odd halves into several times as many instructions; so does it with two of the same
-// type in a row, unless there is a conversion in between.
+// Interleaves two vectors: the first lanes of both, the second lanes of both, and so on. Written out, since the
+// compiler turns the vectors' own even and odd halves into several times as many instructions; so does it with two of
+// the same type in a row, unless there is a conversion in between.
 
 @inline(__always)
 func zipped(_ a: SIMD16<UInt8>, _ b: SIMD16<UInt8>) -> (SIMD16<UInt8>, SIMD16<UInt8>) {

@@ -551,8 +551,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 rows * stepY.y + value.y, sampleMargin.y, (leftSlope.y, leftOffset.y), (rightSlope.y, rightOffset.y))
             narrow(
                 rows * stepY.z + value.z, sampleMargin.z, (leftSlope.z, leftOffset.z), (rightSlope.z, rightOffset.z))
-            // Values too small for `roundedLanes` stay below 0, and values too large stay large: the bits of floats are in the
-            // order of the floats.
+            // Values too small for `roundedLanes` stay below 0, and values too large stay large: the bits of floats are
+            // in the order of the floats.
             return RowColumns(
                 begin: roundedLanes(begins), end: roundedLanes(ends), full: roundedLanes(fulls),
                 fullEnd: roundedLanes(fullEnds))

@@ -121,8 +121,8 @@ extension CascadeSearch {
     ///
     /// Clears `groups` first, and leaves the windows and their groups there.
     /// - Parameter work: increased by the work done.
-    /// - Returns: the strongest group of `enoughWindows` windows or more, otherwise the strongest of any size; nil if no window
-    ///   passed.
+    /// - Returns: the strongest group of `enoughWindows` windows or more, otherwise the strongest of any size; nil if
+    ///   no window passed.
     public mutating func find(_ picture: borrowing LumaView, near: Near, work: inout Int) -> CascadeFind? {
         groups.removeAll()
         guard near.rect.width >= 1, near.rect.width.isFinite, near.rect.center.x.isFinite, near.rect.center.y.isFinite
