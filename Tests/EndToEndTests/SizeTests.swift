@@ -8,10 +8,10 @@ extension EndToEnd {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        @Test(.needsReleaseBuild) func `the program has at most 21.2 MB without its symbols, and no ICU`() throws {
+        @Test(.needsReleaseBuild) func `the program has at most 20 MB without its symbols, and no ICU`() throws {
             try scratch.shell("strip -o stripped '\(Program.path)'")
             let bytes = try FileManager.default.attributesOfItem(atPath: scratch.path("stripped"))[.size] as? Int
-            #expect(try #require(bytes) <= 21_200_000)
+            #expect(try #require(bytes) <= 20_000_000)
             // ICU's data, by its version.
             let symbols = try scratch.shell("nm '\(Program.path)' | grep ' icudt' || true")
             #expect(symbols.isEmpty)
