@@ -74,8 +74,7 @@ struct MovedTests {
             let center = Point(Float(corner.0) + 41, Float(corner.1) + 29)
             for (shift, size, turn) in [
                 (Point(0, 0), 1, 0), (Point(3, -2), 1, 0), (Point(0.37, 1.61), 1, 0), (Point(-2.5, 0.5), 1.012, 0),
-                (Point(1.2, -0.7), 0.99, 0.012), (Point(0.4, -0.3), 1.03, 0), (Point(-0.6, 0.2), 1, 0.025),
-                (Point(0.1, 0.9), 0.95, 0.04),
+                (Point(1.2, -0.7), 0.99, 0.012),
             ] as [(Point, Float, Float)] {
                 var map = Affine(scale: size, angle: turn, origin: .zero)
                 let at = map(center)
@@ -112,14 +111,14 @@ struct MovedTests {
         let wanted = Reference(layout)
         var frame = wanted.frame()
         for map in [
-            Affine(scale: 1.07, angle: 0, origin: .zero), Affine(scale: 1, angle: 0.07, origin: .zero),
+            Affine(scale: 1.02, angle: 0, origin: .zero), Affine(scale: 1, angle: 0.02, origin: .zero),
             Affine(a: .nan, b: 0, c: 0, d: 1, tx: 0, ty: 0), Affine(a: 1, b: 0, c: 0, d: 1, tx: .infinity, ty: 0),
             Affine(a: 1, b: 0, c: 0, d: 1, tx: 1e9, ty: 0),
         ] { compositeLayer(layer, moved: map, Paint(), onto: &frame) }
         #expect(wanted.error(of: frame) == 0)
     }
 
-    @Test func `rotations and scales of up to 6 % are composited in place`() throws {
+    @Test func `with a larger error allowed, larger rotations and scales are composited nearly in place`() throws {
         let layout = FrameLayout(width: 160, height: 120, format: .i444)
         // A slow ramp of 4 levels per pixel.
         let sprite = Sprite(
@@ -132,7 +131,8 @@ struct MovedTests {
             (map.tx, map.ty) = (center.x + 0.3 - at.x, center.y - 0.4 - at.y)
             var frame = Frame(layout)
             compositeLayer(layer, moved: map, Paint(), onto: &frame)
-            #expect(canComposite(map), "\(map)")
+            #expect(!canComposite(map) && frame.bytes[60 * 160 + 80] == 16, "\(map)")
+            compositeLayer(layer, moved: map, Paint(), within: 0.2, onto: &frame)
             let back = try #require(map.inverse)
             var worst: Float = 0
             for y in 48..<72 {
@@ -142,7 +142,7 @@ struct MovedTests {
                 }
             }
             // 64 weights and whole levels give an error of a sixth of a pixel on this ramp.
-            #expect(worst <= 1 / 16 + 0.17, "\(map): off by \(worst) pixels")
+            #expect(worst <= 0.2 + 0.17, "\(map): off by \(worst) pixels")
         }
     }
 

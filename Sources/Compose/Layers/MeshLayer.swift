@@ -59,8 +59,7 @@ struct MeshLayer: Layer {
         var map: Affine? = .identity
         let carried = mesh.reprojection(canvas.meshes.impostors.entries[slot], state)
         let maxDeviation = Impostor.maxLag * request.scale
-        let tolerance = canvas.meshes.impostors.entries[slot].trackHead(
-            tracked.face.head.origin, scale: request.scale)
+        let tolerance = canvas.meshes.impostors.entries[slot].trackHead(tracked.face.head.origin)
         if let carried, carried.deviation <= min(tolerance, max(maxDeviation, 1)) {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= maxDeviation {
@@ -71,6 +70,7 @@ struct MeshLayer: Layer {
         }
         guard let map else { return }
         compositeLayer(
-            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint, onto: &canvas.frame)
+            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
+            onto: &canvas.frame)
     }
 }

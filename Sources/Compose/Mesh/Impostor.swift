@@ -70,15 +70,16 @@ struct Impostor: ~Copyable {
     }
 
     /// Additional deviation that is allowed per pixel of the head's motion since the last frame. A camera that exposes
-    /// for half of the frame's time blurs the motion over half a pixel; corners may then be off by a third of that on
+    /// for half of the frame's time blurs the motion over half a pixel; corners may then be off by a tenth of that on
     /// average.
-    static let smear: Float = 0.3
-    /// The eye distance in pixels from which on the invisible deviation grows with the head.
-    private static let largeHead: Float = 90
+    static let smear: Float = 0.1
     /// The largest deviation, per pixel between the eyes, at which an outdated picture may be shown once more before it
     /// is redrawn: no corner is off by more than 6 % of the eye distance, for one frame, on a head that moves fast and
     /// so is blurred.
     static let maxLag: Float = 0.06
+    /// The largest `warpError` in pixels: for a head at rest, and for one that moves fast.
+    private static let usualWarpError: Float = 1 / 16
+    static let maxWarpError: Float = 1 / 5
 
     /// Pixels beyond the frame's edges that are drawn too, since they may move into the frame; even.
     private static let margin = 4 * warpBorder
@@ -86,14 +87,12 @@ struct Impostor: ~Copyable {
     init() { referenceCorners.reserveCapacity(Self.maxReferenceCorners) }
 
     /// Records the head's position in this frame.
-    /// - Parameters:
-    ///   - head: in pixels.
-    ///   - scale: pixels per head unit.
+    /// - Parameter head: in pixels.
     /// - Returns: the largest deviation at which the picture may be reused.
-    mutating func trackHead(_ head: Point, scale: Float) -> Float {
+    mutating func trackHead(_ head: Point) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
-        return max(1, scale / Self.largeHead) + Self.smear * moved
+        return 1 + Self.smear * moved
     }
 
     /// Discards the picture, and prepares for a new one.
@@ -155,13 +154,13 @@ struct Impostor: ~Copyable {
         let other = (byY * xx - byX * xy) / determinant
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
-        guard canComposite(map) else { return nil }
+        guard canComposite(map, within: Self.maxWarpError) else { return nil }
         var deviation = Deviation.ofPlaces
         for i in referenceCorners.indices {
             let off = map(referenceCorners[i].position) - places[i]
             deviation.add(off.x * off.x + off.y * off.y)
         }
-        let size = deviation.size(over: referenceCorners.count)
+        let size = max(deviation.size(over: referenceCorners.count), warpError(map) / Self.usualWarpError)
         return isWhole || reaches(map) ? (map, size) : nil
     }
 

@@ -5,17 +5,19 @@ import SystemKit
 /// Bicubic sampling keeps the layer as sharp as it was drawn: bilinear sampling takes a quarter of the contrast of fur,
 /// and the loss comes and goes as the layer moves by fractions of a pixel.
 ///
-/// Some pixels of a row share one subpixel position and its weights: eight, or four or two if the map turns and scales
-/// more. That displaces them by up to `warpError`. Groups of two take 1.6 times the sampling of groups of eight.
+/// Eight pixels of a row share one subpixel position and its weights, which displaces them by up to `warpError`.
 /// - Parameters:
 ///   - layer: its outer `warpBorder` columns and rows are transparent, or outside of the frame after the move.
 ///   - map: from the frame's pixels for which the layer was drawn to those of this frame; see `canComposite`.
 ///   - paint: blend mode, opacity and light.
+///   - error: the largest allowed displacement, pixels. Above 1/16 the groups of eight pixels become visible, unless
+///     what they show moves fast.
 public func compositeLayer(
-    _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, onto frame: inout Frame
+    _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
+    onto frame: inout Frame
 ) {
     let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
-    guard let back = map.inverse, canComposite(map), !region.isEmpty, paint.opacity > 0 else { return }
+    guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
     let (words, isNear) = (layer.readPixels, layer.nearArt)
     // The rows and columns that the mapped corners span.
     let size = Point(Float(region.width), Float(region.height))
@@ -34,14 +36,11 @@ public func compositeLayer(
                 else { return }
                 let art = unsafe SampledArt(
                     words, width: region.width, height: region.height, stride: rowWords, isNearArt: isNear, .moved)
-                let group = sharingPixels(map)
                 let sampler = BicubicSampler(
-                    art: art, group: group, stepU: BicubicSampler.fixed(back.a * Float(group)),
-                    stepV: BicubicSampler.fixed(back.c * Float(group)),
+                    art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
                     gain: UInt32((min(paint.opacity, 1) * 256).rounded()))
-                let groups = runLength / group
-                // Mapped at the centre of the pixels that share a position, then shifted back to the first of them.
-                let middle = Float(group - 1) / 2
+                // Mapped at the centre of the eight pixels, then shifted back to the first of them.
+                let middle: Float = 3.5
                 for y in stride(from: top, to: bottom, by: rows) {
                     let at = back(Point(Float(left) + middle, Float(y))) - corner
                     var (u, v) = (BicubicSampler.fixed(at.x - middle), BicubicSampler.fixed(at.y))
@@ -50,8 +49,8 @@ public func compositeLayer(
                         var (upper, lower) = (Run(), Run())
                         let one = sampler.sample(u, v, into: &upper)
                         let two = rows == 2 && sampler.sample(u &+ downU, v &+ downV, into: &lower)
-                        u &+= groups &* sampler.stepU
-                        v &+= groups &* sampler.stepV
+                        u &+= 2 &* sampler.stepU
+                        v &+= 2 &* sampler.stepV
                         guard one || two else { continue }
                         let place = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
                         unsafe blender.blend(
@@ -66,22 +65,14 @@ public func compositeLayer(
 /// The outer columns and rows of a layer that `compositeLayer` with a map does not draw.
 public let warpBorder = 12
 
-/// Whether a map rotates and scales little enough for `compositeLayer`: by up to 6 %.
-public func canComposite(_ map: Affine) -> Bool { warpError(map) <= maxWarpError }
+/// Whether a map rotates and scales little enough for `compositeLayer`.
+public func canComposite(_ map: Affine, within error: Float = 1 / 16) -> Bool { warpError(map) <= error }
 
 /// The largest displacement of a pixel by `compositeLayer` with this map, pixels.
-public func warpError(_ map: Affine) -> Float { warpError(map, sharing: sharingPixels(map)) }
-
-/// The largest displacement that nobody sees, pixels. Above it the groups of pixels become visible.
-private let maxWarpError: Float = 1 / 16
-
-private func warpError(_ map: Affine, sharing group: Int) -> Float {
-    // The distance from the centre of the group to its ends.
-    Float(group) / 2 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
+public func warpError(_ map: Affine) -> Float {
+    // The distance from the centre of eight pixels to their ends.
+    4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
-
-/// The number of pixels that share a position: as many as the map allows.
-private func sharingPixels(_ map: Affine) -> Int { [8, 4].first { warpError(map, sharing: $0) <= maxWarpError } ?? 2 }
 
 extension ArtBlocks {
     /// Blocks for the bicubic warp: eight pixels and their neighbours reach no further than the next block.
@@ -91,9 +82,7 @@ extension ArtBlocks {
 /// Samples a layer for runs of the frame's pixels.
 @safe private struct BicubicSampler {
     let art: SampledArt
-    /// The number of pixels that share a position: 8, 4 or 2.
-    let group: Int
-    /// The step in the layer from one group to the next, fixed point.
+    /// The step in the layer from eight pixels to the next eight, fixed point.
     let stepU: Int
     let stepV: Int
     let gain: UInt32
@@ -110,20 +99,15 @@ extension ArtBlocks {
     /// - Returns: false if the whole run is transparent.
     @inline(__always)
     func sample(_ u: Int, _ v: Int, into run: inout Run) -> Bool {
-        var isVisible = false
-        var (u, v) = (u, v)
-        for first in stride(from: 0, to: runLength, by: group) {
-            if sample(u, v, first: first, into: &run) { isVisible = true }
-            u &+= stepU
-            v &+= stepV
-        }
-        guard isVisible else { return false }
+        let first = sample(u, v, half: 0, into: &run)
+        let second = sample(u &+ stepU, v &+ stepV, half: 1, into: &run)
+        guard first || second else { return false }
         run = faded(run, gain)
         return true
     }
 
     @inline(__always)
-    private func sample(_ u: Int, _ v: Int, first: Int, into run: inout Run) -> Bool {
+    private func sample(_ u: Int, _ v: Int, half: Int, into run: inout Run) -> Bool {
         // Rounded to the nearest of 64 weights.
         let (u, v) = (
             (u &+ 1 << (Self.weightShift - 1)) >> Self.weightShift,
@@ -132,24 +116,19 @@ extension ArtBlocks {
         let (column, row) = (u >> 6, v >> 6)
         // One tap before the first pixel and two after the last, also above and below. What is left out is within the
         // border.
-        guard column >= 1, row >= 1, column &+ group &+ 3 <= art.stride, row &+ 2 < art.height,
-            column &+ group / 2 < art.width
+        guard column >= 1, row >= 1, column &+ 11 <= art.stride, row &+ 2 < art.height, column &+ 4 < art.width
         else { return false }
         let shift = ArtBlocks.moved.shift
-        guard art.isNearArt(column: (column &+ group / 2) >> shift, row: row >> shift) else { return false }
+        guard art.isNearArt(column: (column &+ 4) >> shift, row: row >> shift) else { return false }
         let place = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
         let (fu, fv) = (u & 63, v & 63)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
             guard let base = bytes.baseAddress else { return }
-            let target = unsafe base + first * 4
+            let target = unsafe base + half * 32
             if fu | fv == 0 {
-                unsafe target.copyMemory(from: place, byteCount: group * 4)
+                unsafe target.copyMemory(from: place, byteCount: 32)
             } else {
-                switch group {
-                case 8: unsafe mixEight(place, art.stride &* 4, Taps(fu), Taps(fv), target)
-                case 4: unsafe mixFour(place, art.stride &* 4, Taps(fu), Taps(fv), target)
-                default: unsafe mixTwo(place, art.stride &* 4, Taps(fu), Taps(fv), target)
-                }
+                unsafe mix(place, art.stride &* 4, Taps(fu), Taps(fv), target)
             }
         }
         return true
@@ -177,34 +156,17 @@ private struct Taps {
     }
 }
 
-@inline(never)
-private func mixEight(
-    _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps, _ target: UnsafeMutableRawPointer
-) { unsafe mix(pairs: 4, source, stride, across, down, target) }
-
-@inline(never)
-private func mixFour(
-    _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps, _ target: UnsafeMutableRawPointer
-) { unsafe mix(pairs: 2, source, stride, across, down, target) }
-
-@inline(never)
-private func mixTwo(
-    _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps, _ target: UnsafeMutableRawPointer
-) { unsafe mix(pairs: 1, source, stride, across, down, target) }
-
-/// Interpolates pairs of pixels from their neighbours, first vertically, then horizontally.
+/// Interpolates eight pixels from their neighbours, first vertically, then horizontally.
 /// - Parameters:
-///   - pairs: a constant, so that the loops are unrolled.
 ///   - source: the address of the first pixel; rows are `stride` bytes apart.
-///   - target: 8 bytes for each pair.
-@inline(__always)
+///   - target: 32 bytes.
+@inline(never)
 private func mix(
-    pairs: Int, _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps,
-    _ target: UnsafeMutableRawPointer
+    _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps, _ target: UnsafeMutableRawPointer
 ) {
-    // Two more pairs than are mixed, beginning one pixel before the first.
+    // Twelve pixels, beginning one before the first.
     var columns = [6 of SIMD8<Int16>](repeating: .zero)
-    for i in 0..<pairs &+ 2 {
+    for i in 0..<6 {
         let at = unsafe source + (i &* 8 &- 4)
         columns[i] =
             (unsafe pair(at - stride) &* down.first &+ pair(at) &* down.second
@@ -212,7 +174,7 @@ private func mix(
     }
     unsafe withUnsafeBytes(of: &columns) { columns in
         guard let columns = columns.baseAddress else { return }
-        for i in 0..<pairs {
+        for i in 0..<4 {
             let at = unsafe columns + i &* 16
             var sum = unsafe at.loadUnaligned(as: SIMD8<Int16>.self) &* across.first
             sum &+= unsafe at.loadUnaligned(fromByteOffset: 8, as: SIMD8<Int16>.self) &* across.second
