@@ -15,7 +15,7 @@ extension Check {
             let holders = system.holders(of: camera.path)
             if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(camera.path)") }
             guard system.isTaken(camera.path) else {
-                return .ok("\(camera.capabilities?.card ?? "a camera") (\(camera.path)) is free")
+                return .ok("\(camera.label ?? "a camera") (\(camera.path)) is free")
             }
             taken.append((camera.path, holders))
         }

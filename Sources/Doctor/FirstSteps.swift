@@ -11,7 +11,7 @@ extension System {
         guard let camera = devices.first(where: \.isCamera) else {
             return "none, so Guise shows a sample portrait; a camera is used as soon as it is plugged in"
         }
-        return "\(camera.capabilities?.card ?? "a camera") (\(camera.path))"
+        return "\(camera.label ?? "a camera") (\(camera.path))"
     }
 
     private var virtualCameraStep: String {

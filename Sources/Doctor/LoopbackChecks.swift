@@ -3,10 +3,7 @@ import V4L2
 extension System {
     /// The loopback device that Guise uses: the one labelled `Guise Camera`, or else the first that was not set up for
     /// another program.
-    var loopback: DeviceListing? {
-        let all = devices.filter { $0.isLoopback && !$0.isForeignLoopback }
-        return all.first { $0.label == DeviceListing.ownLabel } ?? all.first
-    }
+    var loopback: DeviceListing? { devices.loopbacksForGuise.first }
 
     /// Whether a program writes to the loopback device, or the device keeps a previous writer's format.
     func hasStream(_ loopback: DeviceListing) -> Bool {
@@ -36,7 +33,7 @@ extension Check {
     static let device = Check("device") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let loopback = system.loopback else {
-            let others = system.devices.filter(\.isForeignLoopback).map { "\($0.path) (\($0.label ?? "unknown"))" }
+            let others = system.devices.filter(\.isForeignLoopback).map(\.title)
             guard !others.isEmpty else { return .error("v4l2loopback is loaded but has no device", fix: system.reload) }
             return .error(
                 "v4l2loopback has no device for Guise: \(others.joined(separator: ", ")) was set up for another program",

@@ -46,9 +46,7 @@ extension System {
     }
     /// The command that reloads the module: options take effect only when it is loaded.
     var reload: String { "sudo sh -c '\("modprobe -r \(Module.name) && \(modprobe)")'" }
-}
 
-extension System {
     /// The folders in which modprobe looks for options (modprobe.d(5)).
     private static let optionFolders = [
         "/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",

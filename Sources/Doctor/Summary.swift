@@ -1,4 +1,3 @@
-import Glibc
 import V4L2
 
 extension System {

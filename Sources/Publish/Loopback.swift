@@ -132,19 +132,17 @@ public struct Loopback: FrameSink, ~Copyable {
 }
 
 extension Loopback {
-    /// All loopbacks: our own first, then by device number.
+    /// The loopbacks that may be written to, the best one first.
+    /// - Throws: `missing` if there is none.
     static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
-        let loopbacks = listings.filter(\.isLoopback)
-        guard !loopbacks.isEmpty else { throw noLoopback }
-        let usable = loopbacks.filter { !$0.isForeignLoopback }
-        guard !usable.isEmpty else {
-            let others = loopbacks.map { "\($0.path) (\($0.label ?? "unknown"))" }.joined(separator: ", ")
-            throw Problem(
-                .missing, "there is no loopback for Guise: \(others) was set up for another program",
-                fix: "create one with `guise install`, or use that one with --sink \(loopbacks[0].path)")
-        }
-        let own = usable.filter { $0.label == DeviceListing.ownLabel }
-        return (own + usable.filter { $0.label != DeviceListing.ownLabel }).map(\.path)
+        let usable = listings.loopbacksForGuise
+        guard usable.isEmpty else { return usable.map(\.path) }
+        let others = listings.filter(\.isLoopback)
+        guard let other = others.first else { throw noLoopback }
+        throw Problem(
+            .missing,
+            "there is no loopback for Guise: \(others.map(\.title).joined(separator: ", ")) was set up for another program",
+            fix: "create one with `guise install`, or use that one with --sink \(other.path)")
     }
 
     /// The layout to write; nil for odd sizes and formats that we cannot produce.

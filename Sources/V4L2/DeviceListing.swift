@@ -40,6 +40,9 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     /// The name that programs show; nil if it is unknown.
     public var label: String? { capabilities?.card ?? name }
 
+    /// The node and its name, for messages: "/dev/video0 (Webcam)".
+    public var title: String { "\(path) (\(label ?? "unknown"))" }
+
     /// Whether the node is a loopback that another program was set up for, such as v4l2-relayd. While that program
     /// writes to it, it is a camera; writing to it would break that camera.
     public var isForeignLoopback: Bool {
@@ -61,7 +64,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
 
     /// The text for users, one or more lines.
     public var description: String {
-        let title = "\(path)  \(capabilities?.card ?? name ?? "unknown")"
+        let title = "\(path)  \(label ?? "unknown")"
         guard let capabilities else { return "\(title)\n    \(problem?.description ?? "")" }
         let role =
             switch (isLoopback, capabilities.isCapture, capabilities.isOutput) {
@@ -100,6 +103,15 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
         }
         let lines = groups.map { "    \($0.formats.joined(separator: ", ")): \($0.sizes)" }
         return useless.isEmpty ? lines : lines + ["    not used: \(useless.joined(separator: ", "))"]
+    }
+}
+
+extension [DeviceListing] {
+    /// The loopbacks that Guise may choose to write to: those with its own label first, then those without a label.
+    public var loopbacksForGuise: [DeviceListing] {
+        let usable = filter { $0.isLoopback && !$0.isForeignLoopback }
+        return usable.filter { $0.label == DeviceListing.ownLabel }
+            + usable.filter { $0.label != DeviceListing.ownLabel }
     }
 }
 

@@ -90,7 +90,7 @@ extension AppContext {
             if mayExist(USBCameraSink.servicePath) {
                 sinks[index] = "usb"
                 notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
-            } else if devices.contains(where: { $0.isLoopback && !$0.isForeignLoopback }) {
+            } else if !devices.loopbacksForGuise.isEmpty {
                 sinks[index] = "loopback"
                 notes.append("sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)")
             } else {

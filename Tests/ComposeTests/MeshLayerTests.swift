@@ -234,8 +234,8 @@ struct MeshLayerTests {
         var aside = FaceLight()
         aside.direction = [0.8, -0.4, -0.45]
         for (face, light) in [
-            (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 5), FaceLight()),
-            (makeFace(at: Point(160, 120), scale: Self.scale * 1.08), FaceLight()), (Self.face(), dim),
+            (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 3), FaceLight()),
+            (makeFace(at: Point(160, 120), scale: Self.scale * 1.04), FaceLight()), (Self.face(), dim),
             (Self.face(), aside),
             // A part that the frame's edge had cut off comes in.
             (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),

@@ -151,7 +151,12 @@ struct DeviceTests {
         }
         #expect(requestError?.kind == .busy)
         #expect(requestError?.message.contains("(\(getpid())) already writes to it") == true)
-        let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        // The other loopback has another program's label: it is written to only if it is named.
+        let foreignError = #expect(throws: Problem.self) {
+            _ = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        }
+        #expect(foreignError?.kind == .busy)
+        let other = try Loopback(path: "/dev/video11", width: wanted.width, height: wanted.height, rate: wanted.rate)
         #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
         withExtendedLifetime(first) {}
     }

@@ -11,7 +11,7 @@ struct LayerKind: Sendable {
     /// Reads the keys that only layers of this kind have.
     typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ context: LayerContext) throws -> Content
 
-    private enum Target: Sendable {
+    private enum Scope: Sendable {
         case faces(Reader<any Layer>)
         case picture(Reader<any PictureLayer>)
         case background(Reader<BackgroundLayer>)
@@ -30,13 +30,13 @@ struct LayerKind: Sendable {
     let allowsBehind: Bool
     /// The keys of its art's paint that the layer has.
     let paint: Set<LayerStyle.PaintKey>
-    private let target: Target
+    private let scope: Scope
 
     private init(
-        _ name: String, _ target: Target, allowsFrames: Bool = false, allowsSwing: Bool = false,
+        _ name: String, _ scope: Scope, allowsFrames: Bool = false, allowsSwing: Bool = false,
         hasText: Bool = false, allowsBehind: Bool = false, paint: Set<LayerStyle.PaintKey> = []
     ) {
-        (self.name, self.target, self.allowsBehind, self.paint) = (name, target, allowsBehind, paint)
+        (self.name, self.scope, self.allowsBehind, self.paint) = (name, scope, allowsBehind, paint)
         (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
     }
 
@@ -74,7 +74,7 @@ struct LayerKind: Sendable {
     /// Whether a layer of this kind is drawn on the whole picture.
     /// - Parameter description: the layer's object in `mask.json`.
     func isOnPicture(_ description: JSON) -> Bool {
-        switch target {
+        switch scope {
         case .faces: false
         case .picture, .background: true
         case .facesIf(let key, _): description[key] == nil
@@ -84,7 +84,7 @@ struct LayerKind: Sendable {
     /// Reads the keys that only layers of this kind have, and makes the layer.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     func read(_ fields: inout Fields, _ context: LayerContext) throws -> MaskLayer.Content {
-        switch target {
+        switch scope {
         case .faces(let read): return .face(try read(&fields, context))
         case .picture(let read): return .picture(try read(&fields, context))
         case .background(let read): return .background(try read(&fields, context))

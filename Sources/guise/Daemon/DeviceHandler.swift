@@ -22,7 +22,7 @@ struct DeviceHandler {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }
         let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
         guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
-            let names = cameras.map { "\($0.path) (\($0.capabilities?.card ?? $0.name ?? "unknown"))" }
+            let names = cameras.map(\.title)
             throw RequestError(
                 .unknownDevice,
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"

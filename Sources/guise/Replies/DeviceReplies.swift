@@ -45,7 +45,7 @@ struct DeviceDescription: Encodable {
 
     init(_ device: DeviceListing) {
         path = device.path
-        name = device.capabilities?.card ?? device.name
+        name = device.label
         (camera, loopback) = (device.isCamera, device.isLoopback)
         problem = device.problem?.description
         modes = device.isCamera ? device.supportedFormats.compactMap(CameraMode.init) : []
