@@ -21,7 +21,7 @@ enum {
     DEVICE_ID = 1 << 16 | 2,      // bus 1, device 2: any number does
     SEND_BUFFER = 8 << 20,        // bytes; a picture fits, so that sending it switches to the kernel's thread only once
     MOST_DESCRIPTORS = 64,
-    MOST_PACKETS = 128,           // as in USBIP.mostPackets
+    MOST_PACKETS = 128,           // as in USBIP.maxPackets
 };
 
 uint32_t ccamera_device_id(void) { return DEVICE_ID; }
@@ -84,7 +84,7 @@ int ccamera_restrict_calls(void) {
         SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
         // The state of the port, and who is at the seat.
         SCMP_SYS(lseek), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access), SCMP_SYS(faccessat),
-        SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(pread64), SCMP_SYS(ioctl),
+        SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(getdents64), SCMP_SYS(pread64), SCMP_SYS(ioctl),
         // The runtime's own.
         SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
         SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid),

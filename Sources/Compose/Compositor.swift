@@ -25,7 +25,7 @@ public struct Compositor: ~Copyable {
     private let seed: UInt64
 
     /// People to remember: twice as many as can be tracked at once. In photos there may be more.
-    private static let usualPeople = 16
+    private static let usualPeople = 2 * Tracker.maxFaces
     /// The states of a layer: one for each person, and one for the whole picture.
     private var slots: Int { people.count + 1 }
     /// Seconds for a layer to fade in or out.
@@ -69,8 +69,12 @@ public struct Compositor: ~Copyable {
         return false
     }
 
-    /// Whether a mask in use needs the outline of the people, and so changes the picture even if there is no face.
-    public var usesOutline: Bool { loadedOutline != nil }
+    /// Whether a mask in use changes the picture even if there is no face.
+    public var changesPictureWithoutFaces: Bool {
+        masks.contains { mask in
+            mask.opacity > 0 && (mask.bystanders != nil || mask.layers.contains { !$0.isOnFaces })
+        }
+    }
 
     /// The first use of the outline by the masks in use; nil if none needs it.
     private var loadedOutline: LoadedOutline? {

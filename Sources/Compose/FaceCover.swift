@@ -25,6 +25,8 @@ public struct FaceCover: ~Copyable {
         var place = Rect(x: 0, y: 0, width: 0, height: 0)
         /// When the face was last seen, in seconds.
         var since = 0.0
+        /// Whether the face was not tracked in the frame before.
+        var isNew = false
         /// Whether the tracker finally decided that it wasn't a face.
         var isRefuted = false
 
@@ -39,6 +41,10 @@ public struct FaceCover: ~Copyable {
     private var missing: [MissingFace] = []
     /// Faces of the last frame.
     private var known: [MissingFace] = []
+    /// Ids of the faces of the frame before.
+    private var knownBefore: [Int] = []
+    /// When a lost face was last left out because too many were missing, in seconds.
+    private var lastOverflow = -Double.infinity
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
     /// For each cell of the searched frame, when something that came from a lost face's position last moved there;
@@ -82,6 +88,7 @@ public struct FaceCover: ~Copyable {
     public init() {
         missing.reserveCapacity(Self.maxCovers)
         known.reserveCapacity(Self.maxCovers)
+        knownBefore.reserveCapacity(Self.maxCovers)
         boxes.reserveCapacity(Self.maxCovers)
     }
 
@@ -91,6 +98,7 @@ public struct FaceCover: ~Copyable {
         known.removeAll(keepingCapacity: true)
         motion = nil
         last = nil
+        lastOverflow = -.infinity
     }
 
     /// Covers what masks can't, on the composed frame.
@@ -116,7 +124,7 @@ public struct FaceCover: ~Copyable {
             compositeLayer(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
-        guard hasSearchedAll else { return false }
+        guard hasSearchedAll, time - lastOverflow > Self.timeout else { return false }
         if !faces.isEmpty { return true }
         if !missing.isEmpty { return !missing.contains { time - $0.since > Self.timeout } }
         return time - lastDoubt >= Self.emptyTimeout
@@ -159,14 +167,16 @@ public struct FaceCover: ~Copyable {
 
     /// Updates the lists of missing and known faces.
     private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
-        for before in known where missing.count < Self.maxCovers {
-            var isThere = false
-            for face in faces where face.id == before.id { isThere = true }
-            if !isThere {
-                missing.append(
-                    MissingFace(
-                        id: before.id, place: before.place, since: time, isRefuted: refuted.contains(before.id)))
+        knownBefore.removeAll(keepingCapacity: true)
+        for before in known {
+            knownBefore.append(before.id)
+            guard !faces.contains(where: { $0.id == before.id }) else { continue }
+            guard missing.count < Self.maxCovers else {
+                lastOverflow = time
+                continue
             }
+            missing.append(
+                MissingFace(id: before.id, place: before.place, since: time, isRefuted: refuted.contains(before.id)))
         }
         known.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.maxCovers) {
@@ -174,20 +184,24 @@ public struct FaceCover: ~Copyable {
             let half = outline.halfSize
             let place = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
-            known.append(MissingFace(id: face.id, place: place, since: time))
+            known.append(MissingFace(id: face.id, place: place, since: time, isNew: !knownBefore.contains(face.id)))
         }
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
         missing.removeAll { lost in
-            let isBack = known.contains { $0.id == lost.id || Self.isNear($0.place, lost.place) }
+            let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
             let isOut = (lost.isRefuted || Self.isLeaving(lost.place, size)) && time - lost.since > Self.timeout
             return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
     }
 
-    private static func isNear(_ a: Rect, _ b: Rect) -> Bool {
-        let between = a.center - b.center
-        return between.length < max(a.width, a.height, b.width, b.height) / 2
+    /// Whether a lost face is tracked again with another id. A face that was tracked before may be a neighbour, so it
+    /// must be in the very same place, where the tracker had two tracks of one face.
+    private static func mayBe(_ lost: MissingFace, _ face: MissingFace) -> Bool {
+        let (a, b) = (lost.place, face.place)
+        let distance = (a.center - b.center).length
+        return face.isNew
+            ? distance < max(a.width, a.height, b.width, b.height) / 2 : distance < min(a.width, b.width) / 4
     }
 
     /// Whether the frame's edge cuts into the face itself. If a person sits close to the camera, the edge always cuts

@@ -49,7 +49,7 @@ public final class MaskLoader: Sendable {
     /// Loads the selected masks, and returns when they are ready.
     /// - Parameters:
     ///   - searchPaths: folders that contain mask folders; if several contain the same name, the first one wins.
-    ///   - log: reports one line to the user; called from the loader's thread too.
+    ///   - log: reports one line to the user; called from the loader's thread too, unless `start` replaces it.
     /// - Throws: `Problem` if one of the masks can't be loaded.
     public init(
         searchPaths: [String], target: ArtTarget, selections: [MaskSelection], log: @escaping @Sendable (String) -> Void
@@ -107,11 +107,13 @@ public final class MaskLoader: Sendable {
     // MARK: - The loader's thread
 
     /// Starts the thread, which loads selected masks and watches the folders of the masks in use.
-    /// - Parameter wake: signalled when there are new masks.
-    public func start(signaling wake: WakeEvent? = nil) {
+    /// - Parameters:
+    ///   - wake: signalled when there are new masks.
+    ///   - log: reports one line to the user from now on; nil: as before.
+    public func start(signaling wake: WakeEvent? = nil, log: (@Sendable (String) -> Void)? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
         // A stack as large as the main thread's: parsers of strangers' files recurse some levels deep.
-        startThread(named: "mask loader", stackSize: 8 << 20) { [self] in run(loaded, wake) }
+        startThread(named: "mask loader", stackSize: 8 << 20) { [self] in run(loaded, wake, log ?? self.log) }
     }
 
     /// Ends the thread. Returns at once.
@@ -120,7 +122,7 @@ public final class MaskLoader: Sendable {
         wakeEvent.signal()
     }
 
-    private func run(_ loaded: consuming LoadedMasks, _ wake: WakeEvent?) {
+    private func run(_ loaded: consuming LoadedMasks, _ wake: WakeEvent?, _ log: @Sendable (String) -> Void) {
         lowerThreadPriority()
         var loaded = loaded
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)

@@ -117,10 +117,12 @@ public final class ControlServer: Sendable {
             let isBusy = clients.contains(where: \.hasLine)
             let timeout = isBusy ? 0 : listened || clients.contains(where: \.isClosing) ? eventInterval : -1
             var waiting = polled.mutableSpan
-            guard pollDescriptors(&waiting, milliseconds: timeout) >= 0 else { return }
+            let hasPolled = pollDescriptors(&waiting, milliseconds: timeout) >= 0
             if polled[0].revents != 0 { wakeEvent.drain() }
 
             let (pending, isOpen) = outbox.withLock { outbox in
+                // Without it nobody can be served: this is the end, as if the server was closed.
+                if !hasPolled { outbox.isOpen = false }
                 let taken = outbox
                 outbox.answers.removeAll()
                 outbox.newClients.removeAll()

@@ -43,16 +43,16 @@ struct InstalledFile: Equatable {
 
 extension System {
     /// The folder of the user's systemd units; nil without a home folder.
-    var unitFolder: String? { base("XDG_CONFIG_HOME", ".config").map { "\($0)/systemd/user" } }
+    var unitFolder: String? { path(.configuration).map { "\($0)/systemd/user" } }
 
     /// The user's completion file for a shell; nil without a home folder.
     func completionFile(_ shell: Shell) -> String? {
         switch shell {
         // The default of BASH_COMPLETION_USER_DIR in bash-completion.
-        case .bash: base("XDG_DATA_HOME", ".local/share").map { "\($0)/bash-completion/completions/guise" }
+        case .bash: path(.data).map { "\($0)/bash-completion/completions/guise" }
         // zsh has no default folder for a user's completions; this one must be added to fpath.
-        case .zsh: base("XDG_DATA_HOME", ".local/share").map { "\($0)/zsh/site-functions/_guise" }
-        case .fish: base("XDG_CONFIG_HOME", ".config").map { "\($0)/fish/completions/guise.fish" }
+        case .zsh: path(.data).map { "\($0)/zsh/site-functions/_guise" }
+        case .fish: path(.configuration).map { "\($0)/fish/completions/guise.fish" }
         }
     }
 }

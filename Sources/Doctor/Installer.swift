@@ -304,7 +304,7 @@ public struct Installer {
             }
         }
         if !choices.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
-        if let cache = system.base("XDG_CACHE_HOME", ".cache") { try remove("\(cache)/guise") }
+        for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
         if let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
@@ -313,7 +313,7 @@ public struct Installer {
                 try remove(socket.parent)
             }
         }
-        if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
+        if let own = system.path(.configuration).map({ "\($0)/guise" }), system.has(own) {
             user.print("kept, because it is yours: \(own)")
         }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
@@ -355,7 +355,7 @@ public struct Installer {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
         // Folders that the XDG variables name belong to the user; other parents may have been created by Guise.
-        let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
+        let variables = ["HOME", "XDG_RUNTIME_DIR"] + UserFolder.allCases.map(\.variable)
         let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
         while !folder.isEmpty, !ends.contains(folder), unsafe rmdir(system.root + folder) == 0 {

@@ -1,4 +1,5 @@
 import JSON
+import SystemKit
 import V4L2
 
 extension Check {
@@ -112,7 +113,7 @@ extension Check {
     static let flatpak = Check("flatpak") { system in
         let places =
             ["/var/lib/flatpak"]
-            + [system.base("XDG_DATA_HOME", ".local/share").map { "\($0)/flatpak" }].compactMap { $0 }
+            + [system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
         var (found, shut): ([String], [String]) = ([], [])
         for name in callers {
             let own = places.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }

@@ -109,12 +109,8 @@ extension System {
         Device.holders(of: node, processes: "\(root)/proc").map(Holder.init)
     }
 
-    /// The folder that an XDG variable names, or its default below the home folder; nil without either.
-    func base(_ variable: String, _ fallback: String) -> String? {
-        if let folder = environment[variable], folder.hasPrefix("/") { return folder }
-        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/\(fallback)" }
-        return nil
-    }
+    /// One of the user's folders; nil without a home folder.
+    func path(_ folder: UserFolder) -> String? { folder.path(in: environment) }
 
     /// `$XDG_RUNTIME_DIR`; nil if it is not set.
     var runtime: String? { environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } }

@@ -3,7 +3,7 @@ import Glibc
 import SystemKit
 import V4L2
 
-// Access to the real machine for the checks. Unsafe C calls of this module are in this file only.
+// Access to the real machine for the checks. Most unsafe C calls of this module are in this file.
 
 /// The timeout in seconds for a program or the daemon; pw-dump and snap take longest.
 private let defaultTimeout = 10.0
@@ -72,7 +72,7 @@ func querySocket(_ path: String, _ line: String, timeout: Double = defaultTimeou
     guard isConnected else { return errno == EAGAIN ? .silent : .refused }
     let request = Array("\(line)\n".utf8)
     let sent = unsafe request.withUnsafeBytes { bytes in
-        unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+        retryingInterrupted { unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL)) }
     }
     guard sent == request.count else { return .silent }
     let end = monotonicTime() + UInt64(timeout * 1e9)

@@ -102,8 +102,9 @@ package final class CameraController: Sendable {
         wakeEvent.signal()
     }
 
-    /// The reason that there is no source; nil if one is being opened, or none is wanted.
-    package var problem: Problem? { state.withLockIfAvailable { $0.problem } ?? nil }
+    /// Whether the source could not be opened or was lost; nil if that is just changing, since the frame loop may not
+    /// wait for it.
+    package var isFailing: Bool? { state.withLockIfAvailable { $0.problem != nil } }
 
     package func close() {
         state.withLock { $0.isOpen = false }

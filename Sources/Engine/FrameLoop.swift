@@ -127,10 +127,10 @@ package struct FrameLoop: ~Copyable {
         started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
-            if let events = dependencies.mailbox.update(since: &seen) {
+            if let update = dependencies.mailbox.update(since: &seen) {
                 // Whoever pauses wants to be out of sight now, not in a tenth of a second.
-                if events.isPaused, !settings.isPaused { published = 0 }
-                settings = events
+                if update.isPaused, !settings.isPaused { published = 0 }
+                settings = update
                 pipeline.tracker.apply(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.setView(settings.view)
@@ -227,8 +227,8 @@ package struct FrameLoop: ~Copyable {
             arrived = now
             loopStatus.camera = .open
         }
-        if source == nil, want != nil {
-            loopStatus.camera = dependencies.cameraController.problem == nil ? .opening : .lost
+        if source == nil, want != nil, let isFailing = dependencies.cameraController.isFailing {
+            loopStatus.camera = isFailing ? .lost : .opening
         }
     }
 
@@ -405,8 +405,12 @@ package struct FrameLoop: ~Copyable {
         hasPicture = true
         let before = threadTime()
         switch pipeline.gate.outcome {
-        case .publishable(let frame): try publish(frame, faces: pipeline.monitoredFaces)
-        case .withheld: try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
+        case .publishable(let frame):
+            try publish(frame, faces: pipeline.monitoredFaces)
+            answerCaptureRequests(frame)
+        case .withheld:
+            try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
+            refuseCaptureRequests("it might show a face that is to be hidden; try again in a moment")
         }
         // The time of arrival, so that a frame that took long does not make the next one count as early.
         (published, lastComposed) = (now, now)
@@ -436,9 +440,10 @@ package struct FrameLoop: ~Copyable {
     }
 
     /// Publishes a frame.
-    /// - Parameter isPlaceholder: whether the frame is a placeholder, which capture requests are not given.
+    /// - Parameter isReplacement: whether the frame is a placeholder that stands in for a missing camera frame, so that
+    ///   there is no unmasked picture either.
     private func publish(
-        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isPlaceholder: Bool = false
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isReplacement: Bool = false
     ) throws {
         for output in outputs {
             do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
@@ -450,17 +455,20 @@ package struct FrameLoop: ~Copyable {
         settings.recorder?.enqueue(frame)
         if dependencies.monitor.hasViewers {
             let now = dependencies.clock.now()
-            dependencies.monitor.update(frame, faces: faces, isReplacement: isPlaceholder, at: now)
+            dependencies.monitor.update(frame, faces: faces, isReplacement: isReplacement, at: now)
             // The pipeline shows the unmasked picture, if there is one.
-            if isPlaceholder { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
+            if isReplacement { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
         }
+    }
+
+    private func answerCaptureRequests(_ frame: borrowing PublishableFrame) {
         guard dependencies.mailbox.hasCaptureRequests else { return }
-        if !isPlaceholder {
-            for request in dependencies.mailbox.takeCaptureRequests() { request.capture(frame) }
-        } else if settings.isPaused || loopStatus.camera == .lost {
-            let why = settings.isPaused ? "Guise is paused" : "the camera is missing or in use"
-            for request in dependencies.mailbox.takeCaptureRequests() { request.refuse("there is no picture: \(why)") }
-        }
+        for request in dependencies.mailbox.takeCaptureRequests() { request.capture(frame) }
+    }
+
+    private func refuseCaptureRequests(_ reason: String) {
+        guard dependencies.mailbox.hasCaptureRequests else { return }
+        for request in dependencies.mailbox.takeCaptureRequests() { request.refuse("there is no picture: \(reason)") }
     }
 
     /// Publishes a substitute if the source has no frame: the last frame if the next one is only late, or else a
@@ -470,10 +478,17 @@ package struct FrameLoop: ~Copyable {
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
             try publish(frame, faces: pipeline.monitoredFaces)
+            answerCaptureRequests(frame)
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle
-            try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isPlaceholder: true) }
+            try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isReplacement: true) }
+            switch kind {
+            case .paused: refuseCaptureRequests("Guise is paused")
+            case .problem: refuseCaptureRequests("the camera is missing or in use")
+            // The next frame answers them.
+            case .idle, .hidden: break
+            }
         }
         loopStatus.repeated += 1
         published = now

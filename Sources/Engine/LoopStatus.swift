@@ -36,7 +36,7 @@ package struct LoopStatus: Equatable, Sendable {
     package init() {}
 }
 
-/// The cost of frames since the start.
+/// The cost of frames since the start, in nanoseconds.
 package struct Metrics: Sendable {
     /// The latency from the camera's time stamp to the write.
     package var latency = Histogram()

@@ -34,8 +34,8 @@ package struct Pipeline: ~Copyable {
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     package var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
-    /// Whether a mask changes the picture even if there is no face, by the outline of the people.
-    package var usesOutline: Bool { compositor.usesOutline }
+    /// Whether a mask changes the picture even if there is no face.
+    package var changesPictureWithoutFaces: Bool { compositor.changesPictureWithoutFaces }
     /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
     /// detail for a while.
     package var isLate = false {

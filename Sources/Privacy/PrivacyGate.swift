@@ -115,7 +115,9 @@ public struct PrivacyGate: ~Copyable {
             withheld = !tracker.isThorough ? .maskIsNew : isSafe ? exposed : .faceMayBeVisible
         case .photo:
             cover.cover(photo: &composed, candidateHeads: tracker.candidateHeads, placement: placement)
-            withheld = tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : exposed
+            withheld =
+                tracker.hasTooManyCandidates
+                ? .faceMayBeVisible : tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : exposed
         }
     }
 

@@ -5,7 +5,8 @@ import SystemKit
 /// A picture that may leave the program.
 ///
 /// Sinks, recordings, snapshots, the page and photos accept no other type, so code that forgets to check a picture does
-/// not compile. Only `PrivacyGate` creates one from a camera's picture; a `Placeholder` shows nobody.
+/// not compile. The one exception is the picture without masks, which the user's own page shows on request. Only
+/// `PrivacyGate` creates one from a camera's picture; a `Placeholder` shows nobody.
 public struct PublishableFrame: ~Escapable {
     /// The picture.
     public let view: FrameView

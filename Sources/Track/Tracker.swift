@@ -18,19 +18,6 @@ public struct Tracker: ~Copyable {
         public static let maxInPhoto = 200
         /// The smallest face to search for: a window's side as a fraction of the frame's shorter side.
         public var minSize: Float = 0.05
-        /// Tiles scanned per second until everything was searched once, and while no face is present but one was within
-        /// the last `alert` seconds.
-        public var tilesAlert = 60.0
-        /// How long the search stays at `tilesAlert` after the last face is lost, seconds.
-        public var alert = 3.0
-        /// Tiles scanned per second once no face has been present for longer than `alert`.
-        public var tilesAlone = 20.0
-        /// Tiles scanned per second beside a known face: fewer than half the frame rate, so that most frames scan none.
-        public var tilesBeside = 4.0
-        /// Tiles scanned per second in a crowd: more faces are likely to appear, and tiles cost less than the faces.
-        public var tilesCrowd = 30.0
-        /// Tiles scanned per second beside a known face for a second after something else moved.
-        public var tilesEntered = 10.0
         /// How long a lost face is predicted, seconds.
         public var hold = 0.4
 
@@ -78,13 +65,26 @@ public struct Tracker: ~Copyable {
     /// Tiles scanned for human faces since the last tile for cats.
     private var tilesSinceCats = 0
 
+    /// Tiles scanned per second until everything was searched once, and while no face is present but one was within the
+    /// last `alert` seconds.
+    private static let tilesAlert = 60.0
+    /// How long the search stays at `tilesAlert` after the last face is lost, seconds.
+    private static let alert = 3.0
+    /// Tiles scanned per second once no face has been present for longer than `alert`.
+    private static let tilesAlone = 20.0
+    /// Tiles scanned per second beside a known face: fewer than half the frame rate, so that most frames scan none.
+    private static let tilesBeside = 4.0
+    /// Tiles scanned per second in a crowd: more faces are likely to appear, and tiles cost less than the faces.
+    private static let tilesCrowd = 30.0
+    /// Tiles scanned per second beside a known face for `unrest` after something else moved.
+    private static let tilesEntered = 10.0
     /// The number of tiles scanned for human faces per tile for cats.
     private static let tilesPerCats = 5
     /// The budget of detector runs per second, with at least one per frame: scans of a tile, or examinations of a
-    /// candidate, which cost about as much. `maxLooks` is the maximum per frame, except for the first.
-    private static let looksPerSecond = 30.0
-    private static let maxLooks = 3
-    private static let firstLooks = 24
+    /// candidate, which cost about as much. `maxRuns` is the maximum per frame, except for the first.
+    private static let runsPerSecond = 30.0
+    private static let maxRuns = 3
+    private static let firstRuns = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of
     /// `ScanScheduler.step`), and at these head tilts, degrees.
     private static let photoSizes: [Float] = [1, 1.063, 1.129]
@@ -104,8 +104,10 @@ public struct Tracker: ~Copyable {
     /// While `isThorough`: the maximum number of candidates, their examinations per frame, and the minimum number of
     /// tiles scanned per second.
     private static let maxThoroughCandidates = 32
-    private static let thoroughLooks = 6
+    private static let thoroughRuns = 6
     private static let tilesThorough = 20.0
+    /// The longest `Settings.hold` while `isThorough`, seconds.
+    private static let maxThoroughHold = 0.4
     /// Tiles searched per second while `isThorough`, until the frame was searched once and in a crowd. A tile takes 1
     /// to 2 ms of CPU time.
     private static let tilesThoroughBusy = 180.0
@@ -114,6 +116,9 @@ public struct Tracker: ~Copyable {
     private static let tilesThoroughAlert = 90.0
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
     private static let refutedDuration = 10.0
+    /// Seconds between two frames after which everything is searched for anew, as if the scene had changed: people move
+    /// while a picture is frozen or a camera stalls.
+    private static let maxGap = 2.0
     /// Seconds within which a face detected near where one was lost gets its id back.
     private static let recall = 3.0
 
@@ -131,11 +136,16 @@ public struct Tracker: ~Copyable {
         settings = new
     }
 
+    /// How long a lost face is predicted, seconds. A mask that hides faces must not rely on a prediction for longer.
+    private var hold: Double { isThorough ? min(settings.hold, Self.maxThoroughHold) : settings.hold }
+
     /// Whether to examine candidates in every frame until they are confirmed or refuted, and to publish their heads
     /// until then in `candidateHeads`. For masks that hide faces.
     public var isThorough = false
     /// Heads of candidates that are neither confirmed nor refuted, pixels; empty unless `isThorough`.
     public private(set) var candidateHeads: [Rect] = []
+    /// Whether `candidateHeads` lacks a candidate that was never rejected, because there were too many.
+    public private(set) var hasTooManyCandidates = false
     /// Ids of faces that were shown until this frame and turned out not to be faces.
     public private(set) var refuted: [Int] = []
     /// The places of refuted candidates.
@@ -158,8 +168,8 @@ public struct Tracker: ~Copyable {
         self.settings = settings
         faces.reserveCapacity(Self.maxFaces)
         known.reserveCapacity(settings.max)
-        pendingCandidates.reserveCapacity(Self.maxThoroughCandidates + 1)
-        candidateHeads.reserveCapacity(Self.maxThoroughCandidates + settings.max)
+        pendingCandidates.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + 1)
+        candidateHeads.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + settings.max)
         refutedPlaces.reserveCapacity(Self.maxThoroughCandidates)
         refuted.reserveCapacity(settings.max)
         lost.reserveCapacity(settings.max)
@@ -173,7 +183,9 @@ public struct Tracker: ~Copyable {
     ///     known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
         isCut = cut.update(luma)
-        if isCut { restart() }
+        // After a gap nobody need be where they were.
+        let isGap = lastTime.map { seconds < $0 || seconds > $0 + Self.maxGap } ?? false
+        if isCut || isGap { restart() }
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]
@@ -182,7 +194,7 @@ public struct Tracker: ~Copyable {
         }
         mergeDuplicates()
         dropExpired(at: seconds)
-        cats?.follow(luma, at: seconds, hold: settings.hold)
+        cats?.follow(luma, at: seconds, hold: hold)
         deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
         if deferredSearchTime == nil { search(luma, at: seconds) }
         publishFaces(at: seconds)
@@ -230,7 +242,7 @@ public struct Tracker: ~Copyable {
         var i = 0
         while i < tracks.count {
             let track = tracks[i]
-            let isGone = track.isConfirmed && seconds - track.lastSeen > settings.hold
+            let isGone = track.isConfirmed && seconds - track.lastSeen > hold
             if isGone { rememberLost(track) }
             guard isGone || track.isRefuted || !(track.isConfirmed || track.seen) else {
                 i += 1
@@ -257,11 +269,11 @@ public struct Tracker: ~Copyable {
 
     /// The number of detector runs that this frame may spend beside tracking known faces.
     private func detectionBudget(at seconds: Double) -> Int {
-        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstRuns }
         let (perSecond, limit) =
-            isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxLooks) : (Self.looksPerSecond, Self.maxLooks)
-        let looks = max(1, min(Int((elapsed * perSecond).rounded()), limit))
-        return isUrgent ? 2 * looks : looks
+            isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxRuns) : (Self.runsPerSecond, Self.maxRuns)
+        let runs = max(1, min(Int((elapsed * perSecond).rounded()), limit))
+        return isUrgent ? 2 * runs : runs
     }
 
     /// Whether to search with twice the budget: without faces to track there is time for more, and at the start and in
@@ -271,8 +283,8 @@ public struct Tracker: ~Copyable {
         return shown == 0 || shown >= Self.crowd || isFirstPass
     }
 
-    /// Whether every place in the frame was searched once.
-    public var hasSearchedAll: Bool { scheduler?.isComplete == true }
+    /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
+    public var hasSearchedAll: Bool { scheduler?.isComplete == true && !hasTooManyCandidates }
 
     /// Whether some place in the frame has not been searched since the start.
     private var isFirstPass: Bool { scheduler?.isComplete == false }
@@ -281,8 +293,8 @@ public struct Tracker: ~Copyable {
     private mutating func tilesDue(at seconds: Double) -> Int {
         let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
-        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < settings.alert)
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstRuns }
+        let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
             if isThorough, isFirstPass || shown >= Self.crowd {
@@ -292,15 +304,15 @@ public struct Tracker: ~Copyable {
             } else if isThorough {
                 hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
             } else if isSeeking {
-                settings.tilesAlert
+                Self.tilesAlert
             } else if shown == 0 {
-                settings.tilesAlone
+                Self.tilesAlone
             } else if shown >= Self.crowd {
-                settings.tilesCrowd
+                Self.tilesCrowd
             } else if hasEntered {
-                settings.tilesEntered
+                Self.tilesEntered
             } else {
-                settings.tilesBeside
+                Self.tilesBeside
             }
         due += elapsed * rate
         let whole = Int(due)
@@ -314,6 +326,7 @@ public struct Tracker: ~Copyable {
 
     private mutating func prepare(_ luma: borrowing LumaView) {
         detector.landmarkTime = 0
+        hasTooManyCandidates = false
         guard scheduler == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         scheduler = ScanScheduler(
@@ -432,9 +445,9 @@ public struct Tracker: ~Copyable {
             // Until everything was searched once, candidates that were examined before can wait.
             let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.examinations == 0)
             let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
-            if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
+            if isItsTurn || tiles == 0, mayExamineCandidate(at: seconds), let next = nextCandidate(at: seconds) {
                 lastExamination = seconds
-                examineNextCandidate(luma, seconds)
+                examine(pendingCandidates.remove(at: next), luma, seconds)
             } else if tiles > 0, tilesSinceCats >= Self.tilesPerCats, !isFirstPass {
                 tilesSinceCats = 0
                 tiles -= 1
@@ -459,17 +472,23 @@ public struct Tracker: ~Copyable {
         return seconds - lastExamination >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
     }
 
+    /// The maximum number of candidates. A photo has as many as faces, since all of them are covered.
+    private var maxCandidates: Int {
+        isThorough ? max(Self.maxThoroughCandidates, settings.max) : Self.maxCandidates
+    }
+
     /// Adds a detection as a candidate, unless a track or candidate covers it.
     private mutating func addCandidate(_ detection: Detection) {
         let isKnown =
             tracks.contains { $0.covers(detection) } || pendingCandidates.contains { $0.covers(detection) }
         if isKnown { return }
-        if pendingCandidates.count >= (isThorough ? Self.maxThoroughCandidates : Self.maxCandidates) {
-            // The candidate that was examined most often makes room.
-            let oldest = pendingCandidates.indices.max {
-                pendingCandidates[$0].examinations < pendingCandidates[$1].examinations
+        if pendingCandidates.count >= maxCandidates {
+            // The candidate that is nearest to being refuted makes room.
+            let least = pendingCandidates.indices.max { pendingCandidates[$0] < pendingCandidates[$1] }
+            if let least {
+                if pendingCandidates[least].rejections == 0 { hasTooManyCandidates = true }
+                pendingCandidates.remove(at: least)
             }
-            if let oldest { pendingCandidates.remove(at: oldest) }
         }
         pendingCandidates.insert(Candidate(detection: detection), at: 0)
     }
@@ -501,23 +520,18 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Examines the next candidate. If it is not certain enough yet, later frames may show it better.
-    private mutating func examineNextCandidate(_ luma: borrowing LumaView, _ seconds: Double) {
-        if !pendingCandidates.isEmpty { examine(pendingCandidates.removeFirst(), luma, seconds) }
+    /// The index of the next candidate that this frame hasn't been asked about: asked twice, it answers the same.
+    private func nextCandidate(at seconds: Double) -> Int? {
+        pendingCandidates.firstIndex {
+            $0.lastExamined < seconds && !(isThorough && isRefutedPlace($0.detection, at: seconds))
+        }
     }
 
-    /// Examines candidates that were not examined in this frame yet, up to `thoroughLooks`.
+    /// Examines candidates that were not examined in this frame yet, up to `thoroughRuns`.
     private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
-        var (next, left) = (0, Self.thoroughLooks)
-        while left > 0, next < pendingCandidates.count {
-            if pendingCandidates[next].lastExamined < seconds,
-                !isRefutedPlace(pendingCandidates[next].detection, at: seconds)
-            {
-                left -= 1
-                examine(pendingCandidates.remove(at: next), luma, seconds)
-            } else {
-                next += 1
-            }
+        for _ in 0..<Self.thoroughRuns {
+            guard let next = nextCandidate(at: seconds) else { return }
+            examine(pendingCandidates.remove(at: next), luma, seconds)
         }
     }
 
@@ -530,14 +544,14 @@ public struct Tracker: ~Copyable {
             candidate.detection = seen
             if logOdds <= Thresholds.candidateLogOdds {
                 guard isThorough else { return }
-                candidate.reject(at: seconds)
+                candidate.rejections += 1
             } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.max {
                 // A face for which there is no room.
                 (candidate.examinations, candidate.rejections) = (0, 0)
             }
         } else {
             candidate.examinations += 1
-            candidate.reject(at: seconds)
+            candidate.rejections += 1
         }
         candidate.lastExamined = seconds
         if !candidate.isRefuted(thorough: isThorough) {
@@ -637,13 +651,15 @@ struct Candidate {
 
     init(detection: Detection) { self.detection = detection }
 
-    /// Counts a rejection. Another one of the same frame doesn't count: it only repeats the first.
-    mutating func reject(at seconds: Double) { if lastExamined < seconds { rejections += 1 } }
-
     /// Whether the candidate is finally not a face.
     func isRefuted(thorough: Bool) -> Bool {
-        examinations >= Self.maxExaminations || thorough && rejections >= Self.maxRejections
+        thorough ? rejections >= Self.maxRejections : examinations >= Self.maxExaminations
     }
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }
+
+    /// Whether the first is further from being refuted than the second.
+    static func < (first: Candidate, second: Candidate) -> Bool {
+        (first.rejections, first.examinations) < (second.rejections, second.examinations)
+    }
 }

@@ -278,7 +278,8 @@ public struct CameraDevice {
     /// The bytes of a negotiation in UVC 1.0; later versions have more fields.
     private static let negotiationSize = 26
 
-    /// A probe chooses the nearest mode; a commit of what does not exist stalls, and changes nothing.
+    /// A probe of an unknown mode chooses the default one, and that of an unknown interval the nearest; a commit of
+    /// what does not exist stalls, and changes nothing.
     private mutating func negotiate(_ data: Span<UInt8>, isCommit: Bool) -> Answer {
         guard data.count >= Self.negotiationSize else { return stall(Stall.invalidControl) }
         let place = Int(data[3]) - 1

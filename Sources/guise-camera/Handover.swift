@@ -45,7 +45,17 @@ struct Handover: ~Copyable {
             send("BARRIER=1", passing: barrier.writing)
         else { return false }
         close(barrier.writing)
-        return PollClock.system.waits(for: barrier.reading, milliseconds: Self.timeout)
+        guard PollClock.system.waits(for: barrier.reading, milliseconds: Self.timeout) else {
+            // The camera is unplugged now: the next process must not take a socket that is dead.
+            discardStored()
+            return false
+        }
+        return true
+    }
+
+    /// Has the service manager close its copies of the descriptors.
+    private func discardStored() {
+        for name in [Self.portName, Self.stateName] { _ = send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
     }
 
     /// The number of the port in 32 bits, little-endian, and the camera's state.
@@ -74,7 +84,7 @@ struct Handover: ~Copyable {
             }
         }
         // The manager's copies would keep the camera plugged in after this process.
-        for name in [Self.portName, Self.stateName] { _ = send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
+        discardStored()
         defer { if let state { close(state) } }
         guard let port else { return nil }
         let bytes = state.flatMap { try? contents(of: "/proc/self/fd/\($0)", limit: Self.maxState) } ?? []

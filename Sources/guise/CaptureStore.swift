@@ -157,9 +157,11 @@ final class CaptureStore: Sendable {
     private static let given = Mutex<(name: String, times: Int)>(("", 0))
 
     /// A new path in the user's pictures or videos folder: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
-    /// - Throws: `Problem` of kind `system` if the folder cannot be created.
+    /// - Throws: `Problem` of kind `missing` without a home folder, `system` if the folder cannot be created.
     static func newPath(in kind: String, _ ending: String) throws -> String {
-        let home = ProcessInfo.processInfo.environment["HOME"] ?? "/"
+        guard let home = UserFolder.home(in: ProcessInfo.processInfo.environment) else {
+            throw Problem(.missing, "there is no folder for \(kind): HOME is not set", fix: "set HOME, or name a path")
+        }
         let folder = "\(home)/\(kind)/Guise"
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -72,8 +72,9 @@ final class MaskCatalog: Sendable {
     /// is shown unless a request names the mask that hides it.
     /// - Returns: the masks, and the names of those that stayed.
     func keepingHidingMasks(_ selections: [MaskSelection]) -> (selections: [MaskSelection], kept: [String]) {
-        let hiding = Set(summaries.filter(\.isHiding).map(\.name))
-        let worn = loader.selections.filter { hiding.contains($0.mask) }
+        // A mask that can't be read any more may be one that hides faces.
+        let decorative = Set(summaries.filter { !$0.isHiding }.map(\.name))
+        let worn = loader.selections.filter { !decorative.contains($0.mask) }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
         let others = selections.map { selection in
             guard let shown = worn.first(where: { $0.mask == selection.mask }) else { return selection }

@@ -17,9 +17,8 @@ struct Paths {
     /// Finds the folders.
     /// - Throws: `Problem` if no folder contains Guise's own files.
     init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
-        user = Self.base("XDG_CONFIG_HOME", ".config", environment)
-        state = Self.base("XDG_STATE_HOME", ".local/state", environment)
-        cache = Self.base("XDG_CACHE_HOME", ".cache", environment)
+        func own(_ folder: UserFolder) -> String? { folder.path(in: environment).map { "\($0)/guise" } }
+        (user, state, cache) = (own(.configuration), own(.state), own(.cache))
         guard let program = realPath(of: "/proc/self/exe") else {
             throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
@@ -52,10 +51,4 @@ struct Paths {
     /// The model of the person's outline, which `setup outline` downloads.
     var outline: String { "\(shared)/samples/outline/selfie_segmentation_landscape.tflite" }
     var sample: String { "\(shared)/samples/astronaut.png" }
-
-    private static func base(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {
-        if let place = environment[variable], place.hasPrefix("/") { return "\(place)/guise" }
-        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/\(fallback)/guise" }
-        return nil
-    }
 }

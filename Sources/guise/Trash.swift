@@ -9,8 +9,7 @@ struct Trash {
     private let folder: String?
 
     init(environment: [String: String] = ProcessInfo.processInfo.environment) {
-        let data = environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        folder = (data ?? environment["HOME"].map { "\($0)/.local/share" }).map { "\($0)/Trash" }
+        folder = UserFolder.data.path(in: environment).map { "\($0)/Trash" }
     }
 
     /// Moves a file to the trash.

@@ -68,13 +68,23 @@ final class Worker: Sendable {
         while true {
             let wasSignalled = jobAvailable.wait(timeout: .now() + Self.idleTimeout) == .success
             let job: (@Sendable () -> Void)? = state.withLock { state in
-                if state.jobs.isEmpty {
-                    if !wasSignalled { state.hasThread = false }
-                    return nil
-                }
-                return state.jobs.removeFirst()
+                state.jobs.isEmpty ? nil : state.jobs.removeFirst()
             }
-            if let job { job() } else if !wasSignalled { return onIdle() }
+            if let job {
+                job()
+            } else if !wasSignalled {
+                // While this thread still counts as running, so that no job runs at the same time.
+                onIdle()
+                if endThread() { return }
+            }
+        }
+    }
+
+    /// Ends the thread, unless a job was added.
+    private func endThread() -> Bool {
+        state.withLock { state in
+            state.hasThread = !state.jobs.isEmpty
+            return !state.hasThread
         }
     }
 }

@@ -46,6 +46,16 @@ import Track
     private static let ada = person(1, at: middle)
     private static let bob = person(2, at: right)
     private static let eve = person(3, at: edge)
+    /// Somebody whose head overlaps Ada's.
+    private static let neighbour = person(4, at: Point(186, 100))
+
+    /// As many faces as can be tracked, other ones for each number, outside the picture.
+    private static func outside(_ number: Int) -> [Face] {
+        (1...Tracker.maxFaces).map {
+            let id = 10 + number * Tracker.maxFaces + $0
+            return person(id, at: Point(Float(id) * 100, 2000))
+        }
+    }
 
     /// The middle and the corners of the box around Ada's head.
     private static let head = [middle, Point(134, 50), Point(186, 50), Point(134, 130), Point(186, 130)]
@@ -168,6 +178,29 @@ import Track
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 0.5, faces: [bob], mayBeSeen: true, covered: [head], bare: [[right]]),
                 Step(time: 0.75, faces: [ada, bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a neighbour who was there before is not the lost face",
+            steps: [
+                Step(time: 0, faces: [ada, neighbour], mayBeSeen: true),
+                Step(time: 0.25, faces: [neighbour], mayBeSeen: true, covered: [head]),
+                Step(time: 1, faces: [neighbour], mayBeSeen: true, covered: [head]),
+            ]),
+        Story(
+            name: "a face that had two tracks is still covered by its mask when one of them ends",
+            steps: [
+                Step(time: 0, faces: [ada, person(5, at: Point(165, 92))], mayBeSeen: true),
+                Step(time: 0.25, faces: [person(5, at: Point(165, 92))], mayBeSeen: true),
+            ]),
+        Story(
+            name: "if more faces are lost than can be covered, nothing is shown for a moment",
+            steps: [
+                Step(time: 0, faces: outside(0), mayBeSeen: true),
+                Step(time: 0.25, faces: outside(1), mayBeSeen: true),
+                Step(time: 0.5, faces: outside(2), mayBeSeen: true),
+                Step(time: 0.75, faces: [ada], mayBeSeen: false),
+                Step(time: 2, faces: [ada], mayBeSeen: false),
+                Step(time: 2.5, faces: [ada], mayBeSeen: true),
             ]),
         Story(
             name: "two lost faces are both covered, and the picture is shown when one is detected",

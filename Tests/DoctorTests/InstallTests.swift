@@ -85,6 +85,7 @@ private func home() throws -> Machine {
     #expect(session.printed("Guise now starts with the first command"))
     // Files that the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
+    try machine.put("/home/ann/.local/state/guise/masks.json", "[]")
     try machine.put("/run/user/1000/guise/video10.lock", "9")
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()

@@ -361,7 +361,7 @@ import Testing
         stage.end(at: 0.9)
         try stage.run([log])
         #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])
-        // There is no such mask.
+        // There is no such camera.
         #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
     }
 

@@ -66,6 +66,10 @@ import Testing
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
 
+        func write(mask: String, _ description: String) throws {
+            try scratch.write(description, "config/guise/Masks/\(mask)/mask.json")
+        }
+
         /// Sends a request and waits for the reply.
         func ask(_ command: Command) throws -> JSON {
             let answer = ReplyBox()
@@ -278,6 +282,22 @@ import Testing
         // It is taken off by name; a mask that the request names is not reported as kept.
         #expect(try fixture.ask(.mask(.only("pixelate")))["kept"] == nil)
         #expect(try fixture.worn(.mask(.hide("pixelate"))) == [])
+    }
+
+    @Test(arguments: [MaskRequest.clear, .next, .only("ab-grey")])
+    func `a mask that hides faces stays on if its file is damaged while it is worn`(request: MaskRequest) throws {
+        let fixture = try DaemonFixture()
+        try fixture.write(
+            mask: "ac-cover",
+            """
+            {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+            """)
+        _ = try fixture.ask(.mask(.show("ac-cover")))
+        try fixture.write(mask: "ac-cover", "{")
+        #expect(try fixture.ask(.mask(request))["kept"]?.elements.compactMap(\.string) == ["ac-cover"])
+        #expect(fixture.loader.selections.first?.mask == "ac-cover")
+        _ = try fixture.ask(.mask(.hide("ac-cover")))
+        #expect(!fixture.loader.selections.contains { $0.mask == "ac-cover" })
     }
 
     @Test func `slow requests are processed a few at a time, and each gets a reply`() throws {

@@ -128,13 +128,51 @@ import Testing
         #expect(tracker.faces.count >= 1 && overlaps == 0)
     }
 
-    @Test func `a candidate is refuted by two frames, not by two looks at one`() {
+    @Test func `a candidate is refuted by two rejections, and not by doubt`() {
         var candidate = Candidate(detection: Detection(eyes: .zero, eyeDistance: 30, roll: 0, votes: 3))
-        for seconds in [0.1, 0.1, 0.2] {
-            #expect(!candidate.isRefuted(thorough: true), "before \(seconds) s")
-            candidate.reject(at: seconds)
-            candidate.lastExamined = seconds
+        (candidate.examinations, candidate.rejections) = (100, 1)
+        #expect(!candidate.isRefuted(thorough: true) && candidate.isRefuted(thorough: false))
+        candidate.rejections = 2
+        #expect(candidate.isRefuted(thorough: true))
+    }
+
+    @Test func `a face to hide that came in while no frames arrived is covered in the first frame that is shown`()
+        throws
+    {
+        let person =
+            "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -i \(Fixtures.sample) -filter_complex "
+            + "[1]crop=200:200:124:10,scale=52:52[s];[2]crop=512:260:0:0[l];[0][l]overlay=120:120"
+        let before = try picture(scratch.make("before.png", "\(person) -frames:v 1"))
+        let after = try picture(scratch.make("after.png", "\(person)[a];[a][s]overlay=2:60 -frames:v 1"))
+        var tracker = try tracker()
+        for number in 0..<60 { tracker.update(before.view.luma, at: Double(number) / 30) }
+        #expect(tracker.hasSearchedAll && tracker.faces.count == 1)
+        var (shown, bare) = (0, 0)
+        for number in 0..<30 {
+            tracker.update(after.view.luma, at: 10 + Double(number) / 30)
+            guard tracker.hasSearchedAll else { continue }
+            shown += 1
+            if !isCovered(Point(28, 86), by: tracker) { bare += 1 }
         }
-        #expect(candidate.isRefuted(thorough: true) && !candidate.isRefuted(thorough: false))
+        #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
+    }
+
+    @Test(arguments: [false, true])
+    func `a mask that hides a face relies on its prediction for a moment only`(isThorough: Bool) throws {
+        let empty = try picture(scratch.make("empty.png", "-f lavfi -i color=gray:s=640x480 -frames:v 1"))
+        // Too small to count as another scene when it disappears.
+        let face = try picture(
+            scratch.make(
+                "face.png",
+                "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -filter_complex "
+                    + "[1]crop=200:200:124:10,scale=96:96[s];[0][s]overlay=300:200 -frames:v 1"))
+        var tracker = try tracker(isThorough: isThorough)
+        var settings = Tracker.Settings()
+        settings.hold = 5
+        tracker.apply(settings)
+        for number in 0..<30 { tracker.update(face.view.luma, at: Double(number) / 30) }
+        #expect(tracker.faces.count == 1)
+        for number in 30..<60 { tracker.update(empty.view.luma, at: Double(number) / 30) }
+        #expect(tracker.faces.isEmpty == isThorough)
     }
 }

@@ -110,7 +110,7 @@ import Testing
         var tracker = Tracker(
             try FaceDetector(
                 catalog: catalog, landmarks: LandmarkModel.debianPath,
-                cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
+                cache: landmarkCache))
         var clip = try Clip(path: LabelledPhotos.folder + "/video/lp_s18.mp4")
         var (ours, theirs): ([Double], [Double]) = ([], [])
         var isOver = false

@@ -2,9 +2,13 @@ import CRival
 import Foundation
 import Frames
 import Synchronization
+import SystemKit
 import TestSupport
 
 @testable import Track
+
+/// The folder in which the landmark data is cached, as in use.
+let landmarkCache = UserFolder.cache.path(in: ProcessInfo.processInfo.environment).map { "\($0)/guise" }
 
 /// A grey picture for tests.
 struct Gray {

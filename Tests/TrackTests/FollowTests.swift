@@ -9,7 +9,7 @@ private func makeTracker() throws -> Tracker {
     Tracker(
         try FaceDetector(
             catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")),
-            cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
+            cache: landmarkCache))
 }
 
 extension Gray {

@@ -9,7 +9,7 @@ import Testing
 private func detector(landmarks: String = LandmarkModel.debianPath) throws -> FaceDetector {
     try FaceDetector(
         catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")), landmarks: landmarks,
-        cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
+        cache: landmarkCache)
 }
 
 /// A tracker's results for the sample's first frames.

@@ -55,18 +55,14 @@ struct AmbientEstimate: Sendable {
 
     /// Estimates the light from samples outside the faces.
     init(_ pixels: borrowing PixelReader, leavingOut trackedFaces: [TrackedFace]) {
-        var boxes = [8 of Rect](repeating: Rect(x: 0, y: 0, width: 0, height: 0))
-        for i in 0..<min(8, trackedFaces.count) { boxes[i] = trackedFaces[i].face.box }
+        // The largest, since they are last; those of a crowd behind them are a small part of the picture.
+        let faces = trackedFaces.suffix(Tracker.maxFaces)
         let step = max(8, pixels.width / Self.across)
         var levels = Levels()
         var (sum, weight) = (SIMD2<Float>.zero, Float(0))
         for y in stride(from: step / 2, to: pixels.height, by: step) {
             for x in stride(from: step / 2, to: pixels.width, by: step) {
-                var isFace = false
-                for i in 0..<min(8, trackedFaces.count) where Self.covers(boxes[i], Point(Float(x), Float(y))) {
-                    isFace = true
-                }
-                if isFace { continue }
+                if faces.contains(where: { Self.covers($0.face.box, Point(Float(x), Float(y))) }) { continue }
                 let (luma, chroma) = pixels[x, y]
                 levels.add(luma)
                 // Nearly black and clipped pixels carry no colour information.

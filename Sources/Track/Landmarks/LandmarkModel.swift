@@ -86,13 +86,6 @@ public final class LandmarkModel: Sendable {
         return shape
     }
 
-    /// `$XDG_CACHE_HOME/guise`, otherwise `~/.cache/guise`; nil if the environment has neither.
-    public static func cacheDirectory(environment: [String: String]) -> String? {
-        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/guise" }
-        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.cache/guise" }
-        return nil
-    }
-
     /// The box whose mean shape is nearest to a shape (least squares): the starting box if the last frame's shape is
     /// known.
     /// - Returns: the map from the unit box; nil if the points coincide or are not finite.

@@ -75,7 +75,10 @@ struct ApplyCommand: ParsableCommand {
                 "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
             )
         }
-        if faces == 0, !pipeline.usesOutline { log("guise: no face was found in \(input); \(output) is unchanged") }
+        if faces == 0, withheld == 0 {
+            let rest = pipeline.changesPictureWithoutFaces ? "" : "; \(output) is unchanged"
+            log("guise: no face was found in \(input)\(rest)")
+        }
         if isPhoto, faces >= Tracker.Settings.maxInPhoto {
             log("guise: \(faces) people wear masks, which is the most in a photo; others wear nothing")
         }

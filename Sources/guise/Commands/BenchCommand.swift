@@ -14,9 +14,10 @@ struct BenchCommand: ParsableCommand {
         commandName: "bench",
         abstract: "Measure CPU time per frame and stage, memory, allocations, and the time to the first mask.",
         discussion: """
-            Frames are processed as in `guise run`, as fast as they are decoded; decoding is not measured. Times are \
-            this thread's CPU time, so other load on the machine has little effect. "tracking" is the sum of the \
-            first two stages, from luma to landmarks and pose; "whole frame" is the sum of all stages.
+            Frames are processed as in `guise apply`, as fast as they are decoded; decoding is not measured. Unlike \
+            `guise run`, each frame's search for more faces is done before the frame is ready. Times are this \
+            thread's CPU time, so other load on the machine has little effect. "tracking" is the sum of the first two \
+            stages, from luma to landmarks and pose; "whole frame" is the sum of all stages.
             """)
 
     @Argument(help: "A photo or clip (default: the sample). It is repeated if it is shorter than --frames.")

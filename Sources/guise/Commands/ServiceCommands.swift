@@ -59,8 +59,8 @@ extension StatusReply {
     var lines: [String] {
         let seconds = Int(summary.seconds)
         var lines = [
-            "\(summary.state) for \(seconds / 3600) h \(seconds / 60 % 60) min \(seconds % 60) s  "
-                + "(guise \(summary.version), process \(summary.pid))",
+            "\(summary.state)  (guise \(summary.version), process \(summary.pid), started "
+                + "\(seconds / 3600) h \(seconds / 60 % 60) min \(seconds % 60) s ago)",
             WornReply(masks: summary.masks).line ?? "",
             "camera: \(metrics.camera)\(summary.source.isEmpty ? "" : ", \(summary.source)")",
         ]

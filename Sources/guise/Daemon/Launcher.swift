@@ -132,7 +132,7 @@ enum Launcher {
             pageService.setControlServer(fresh)
             server = fresh
         }
-        loader.start(signaling: mailbox.wakeEvent)
+        loader.start(signaling: mailbox.wakeEvent) { daemon.events.report($0) }
         daemon.configuration.watch {
             try daemon.history.record("edit of the configuration", $0)
         } report: {
