@@ -194,6 +194,7 @@ public struct Tracker: ~Copyable {
         }
         mergeDuplicates()
         dropExpired(at: seconds)
+        let hold = hold
         cats?.follow(luma, at: seconds, hold: hold)
         deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
         if deferredSearchTime == nil { search(luma, at: seconds) }
