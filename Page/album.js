@@ -3,6 +3,7 @@
 import { ask } from "./connection.js";
 import { $, abbreviateHome, announce, attempt, copyPicture, formatDuration, formatSize, icon, make, toast } from "./elements.js";
 import { requestURL } from "./session.js";
+import { t, way } from "./words.js";
 
 /// The size in bytes of the largest file that is shown here. A larger one must be opened from its folder.
 const largestShown = 256e6;
@@ -13,7 +14,8 @@ let captures = [];
 let open = null;
 
 const isVideo = ({ name }) => /\.(mp4|mov|mkv|webm|avi)$/i.test(name);
-const kindOf = (capture) => isVideo(capture) ? "Recording" : "Picture";
+const kindOf = (capture) => isVideo(capture) ? t("Recording") : t("Picture");
+const named = (capture) => isVideo(capture) ? t("Recording {name}", capture) : t("Picture {name}", capture);
 const file = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 /// Lists a saved picture or recording.
@@ -22,7 +24,7 @@ const file = (path) => path.slice(path.lastIndexOf("/") + 1);
 export async function keep(taken, { saved = false } = {}) {
     const name = taken.album ?? taken.name;
     const slash = taken.path.lastIndexOf("/");
-    if (saved) toast(`Saved in ${abbreviateHome(taken.path.slice(0, slash))}: ${file(taken.path)}`);
+    if (saved) toast(t("Saved in {folder}: {name}", { folder: abbreviateHome(taken.path.slice(0, slash)), name: file(taken.path) }));
     if (taken.bytes > largestShown || captures.some((other) => other.name === name)) return;
     const capture = { name, path: taken.path, bytes: taken.bytes, url: await requestURL(`/album/${encodeURIComponent(name)}`) };
     capture.facts = [isVideo(capture) && taken.seconds ? formatDuration(taken.seconds) : kindOf(capture), formatSize(taken.bytes)].filter(Boolean).join(" · ");
@@ -37,8 +39,9 @@ const view = (capture, properties) => isVideo(capture)
     : make("img", { src: capture.url, decoding: "async", ...properties });
 
 function makeItem(capture) {
-    const words = `${kindOf(capture)} ${capture.name}`;
-    const link = make("a", { href: capture.url, download: capture.name, title: `${capture.name}: click to enlarge, or drag it to another program` }, view(capture, { alt: words, "aria-label": words }));
+    const words = named(capture);
+    const title = t("{name}: click to enlarge, or drag it to another program", capture);
+    const link = make("a", { href: capture.url, download: capture.name, title }, view(capture, { alt: words, "aria-label": words }));
     link.onclick = (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
@@ -46,7 +49,7 @@ function makeItem(capture) {
     };
     link.ondragstart = (event) => share(event, capture);
     const label = make("span", { title: capture.path }, capture.facts);
-    const more = make("button", { type: "button", className: "quiet", "aria-label": `Open ${capture.name}`, title: "Open" }, icon("wide"));
+    const more = make("button", { type: "button", className: "quiet", "aria-label": t("Open {name}", capture), title: t("Open") }, icon("wide"));
     more.onclick = () => show(capture);
     return make("li", {}, link, make("div", {}, label, more));
 }
@@ -76,19 +79,18 @@ function show(capture) {
     if (!$("viewer").open) $("viewer").showModal();
 }
 
-function step(way) {
-    const next = captures[captures.indexOf(open) + way];
+function move(steps) {
+    const next = captures[captures.indexOf(open) + steps];
     if (!next) return;
     show(next);
-    announce(`${kindOf(next)} ${next.name}`);
+    announce(named(next));
 }
 
-$("viewer-newer").onclick = () => step(-1);
-$("viewer-older").onclick = () => step(1);
+$("viewer-newer").onclick = () => move(-1);
+$("viewer-older").onclick = () => move(1);
 $("viewer").onkeydown = (event) => {
     if (event.target.closest("input, video")) return;
-    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (way) { event.preventDefault(); step(way); }
+    if (way(event.key)) { event.preventDefault(); move(way(event.key)); }
     if (event.key === "Delete") remove();
 };
 $("viewer-close").onclick = () => $("viewer").close();
@@ -112,7 +114,7 @@ $("viewer-rename").onsubmit = async (event) => {
     capture.item = makeItem(capture);
     old.replaceWith(capture.item);
     if (open === capture) show(capture);
-    toast(`Renamed to ${answer.name}.`);
+    toast(t("Renamed to {name}.", answer));
 };
 
 async function remove() {
@@ -122,7 +124,7 @@ async function remove() {
     captures = captures.filter((other) => other !== capture);
     capture.item.remove();
     URL.revokeObjectURL(capture.url);
-    toast(`${capture.name} is in the trash.`);
+    toast(t("{name} is in the trash.", capture));
     const next = captures[at] ?? captures[at - 1];
     if (open !== capture) return;
     if (next) show(next); else $("viewer").close();

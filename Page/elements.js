@@ -1,5 +1,7 @@
 // Small helpers for the page's elements.
 
+import { languageOf, number, t } from "./words.js";
+
 export const $ = (id) => document.getElementById(id);
 
 /// Creates an element with properties ("aria-…" and "data-…" as attributes) and content.
@@ -41,13 +43,14 @@ const withoutTerminalHints = (text) => text.split("; ").filter((part, at) => at 
 export function clearErrorToasts() { for (const box of document.querySelectorAll(".toast.error")) box.remove(); }
 
 /// Shows a message at the bottom edge. Errors stay longer, and are read out at once.
+/// @param lang the message's language, if it isn't the page's.
 /// @returns a function that removes it.
-export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
+export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [], lang = "" } = {}) {
     const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });
-    const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
+    const close = make("button", { type: "button", className: "quiet", "aria-label": t("Close") }, icon("close"));
     const dismiss = () => box.remove();
     close.onclick = dismiss;
-    box.append(icon(symbol), make("span", {}, capitalize(error ? withoutTerminalHints(text) : text)), ...actions, close);
+    box.append(icon(symbol), make("span", lang ? { lang, dir: "auto" } : {}, capitalize(text)), ...actions, close);
     const toasts = $("toasts") ?? document.body.appendChild(make("div", { id: "toasts", className: "toasts" }));
     toasts.append(box);
     while (toasts.children.length > 3) toasts.firstChild.remove();
@@ -67,9 +70,15 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
 // In full screen, only the full-screen element and its content are visible.
 document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts") ?? ""));
 
+/// Shows an English message, from Guise or of an error, translated if it is one of the usual ones.
+export function relay(message, { error = false } = {}) {
+    const lang = languageOf(message);
+    toast(lang === "en" && error ? withoutTerminalHints(message) : t(message), { error, lang });
+}
+
 /// Waits for a promise and shows an error as a toast. Returns undefined after an error.
 export async function attempt(work) {
-    try { return await work; } catch (error) { toast(error.message, { error: true }); }
+    try { return await work; } catch (error) { relay(error.message, { error: true }); }
 }
 
 /// Announces a text to screen readers.
@@ -106,7 +115,8 @@ export function setPressed(button, isPressed) { button.setAttribute("aria-presse
 /// Formats a size: "1.2 MB".
 export function formatSize(bytes) {
     if (bytes == null) return "";
-    return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+    const [value, unit, digits] = bytes < 1e6 ? [bytes / 1e3, "kilobyte", 0] : bytes < 1e9 ? [bytes / 1e6, "megabyte", 1] : [bytes / 1e9, "gigabyte", 2];
+    return number(value, { style: "unit", unit, minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 /// Capitalizes the first letter.
@@ -134,10 +144,10 @@ export async function copyPicture(url) {
         return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     })();
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
-    toast("Copied to the clipboard.");
+    toast(t("Copied to the clipboard."));
 }
 
 export async function copyText(text) {
     await navigator.clipboard.writeText(text);
-    toast("Copied to the clipboard.");
+    toast(t("Copied to the clipboard."));
 }

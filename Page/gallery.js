@@ -5,22 +5,23 @@ import { on } from "./connection.js";
 import { $, announce, attempt, capitalize, icon, make, setPressed, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
+import { list, t, way } from "./words.js";
 
 /// The kinds of masks, in the order of their tabs, with words that people may search for.
 const kinds = new Map(Object.entries({
-    hat: ["Hats", "hat cap head headwear"],
-    glasses: ["Glasses", "glasses spectacles shades eyewear"],
-    beard: ["Beards", "beard moustache mustache facial hair"],
-    makeup: ["Make-up", "make-up makeup cosmetics"],
-    face: ["Faces", "face paint mask"],
-    animal: ["Animals", "animal pet"],
-    costume: ["Costumes", "costume set outfit"],
-    background: ["Backgrounds", "background room behind"],
-    effect: ["Effects", "effect frame filter picture"],
-    hiding: ["Hide me", "hide privacy anonymous censor"],
+    hat: [t("Hats"), "hat cap head headwear"],
+    glasses: [t("Glasses"), "glasses spectacles shades eyewear"],
+    beard: [t("Beards"), "beard moustache mustache facial hair"],
+    makeup: [t("Make-up"), "make-up makeup cosmetics"],
+    face: [t("Faces"), "face paint mask"],
+    animal: [t("Animals"), "animal pet"],
+    costume: [t("Costumes"), "costume set outfit"],
+    background: [t("Backgrounds"), "background room behind"],
+    effect: [t("Effects"), "effect frame filter picture"],
+    hiding: [t("Hide me"), "hide privacy anonymous censor"],
 }));
 
-/// Groups of words that mean the same to somebody who searches.
+/// Groups of English words that mean the same to somebody who searches.
 const synonyms = [
     "moustache mustache", "christmas xmas santa noel", "colour color", "grey gray", "glasses spectacles shades", "hat cap",
     "animal pet", "kitty cat", "puppy dog", "bunny rabbit hare", "party birthday celebration", "spooky halloween",
@@ -47,19 +48,19 @@ function build(names) {
     $("masks").dataset.names = names;
     $("masks").replaceChildren(...[...library.all.values()].map((mask) => {
         const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
+        const title = library.title(mask.name);
+        const author = mask.author && mask.author !== "Guise" && t("by {author}", mask);
         const button = make(
             "button",
             {
                 type: "button", className: "mask", tabIndex: -1, "data-mask": mask.name,
-                title: [mask.title, mask.author && mask.author !== "Guise" && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
-                    + "\nReplaces masks of its kind; Shift+click adds it",
+                title: [title, author, list(mask.tags.map((tag) => t(tag)))].filter(Boolean).join(" · ") + "\n" + t("Replaces masks of its kind; Shift+click adds it"),
                 "aria-keyshortcuts": "plus *",
             },
-            make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
+            make("span", { className: "face" }, picture), make("span", { className: "name" }, title), make("span", { className: "tick" }, icon("check")));
         button.onclick = (event) => event.shiftKey && !library.isWorn(mask.name) ? library.add(mask.name) : library.toggle(mask.name);
-        const title = mask.title || mask.name;
-        const plus = make("button", { type: "button", className: "plus", tabIndex: -1, "aria-label": `Add ${title} to what you wear`, title: "Add to what you wear (+)" }, icon("plus"));
-        const star = make("button", { type: "button", className: "star", tabIndex: -1, "aria-pressed": "false", "aria-label": `${title} is a favourite`, title: "Favourite (*)" }, icon("star"));
+        const plus = make("button", { type: "button", className: "plus", tabIndex: -1, "aria-label": t("Add {mask} to what you wear", { mask: title }), title: t("Add to what you wear (+)") }, icon("plus"));
+        const star = make("button", { type: "button", className: "star", tabIndex: -1, "aria-pressed": "false", "aria-label": t("{mask} is a favourite", { mask: title }), title: t("Favourite (*)") }, icon("star"));
         plus.onclick = () => library.add(mask.name);
         star.onclick = () => library.star(mask.name);
         const tile = { mask, button, picture, star, isSeen: false, item: make("li", {}, button, plus, star), words: words(mask) };
@@ -71,10 +72,13 @@ function build(names) {
     find();
 }
 
-/// The words that a mask is found by.
+/// The words of a text in lower case and without accents, which many people leave out.
+const plainWords = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "").split(/\s+/).filter(Boolean);
+
+/// The words that a mask is found by, in English and in the page's language.
 function words(mask) {
-    const own = `${mask.name.replaceAll("-", " ")} ${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""} ${kinds.get(mask.kind)?.[1] ?? ""}`;
-    return [...new Set(own.toLowerCase().split(/\s+/).filter(Boolean))];
+    const own = [mask.name.replaceAll("-", " "), mask.name, mask.title, ...mask.tags, mask.author ?? "", ...kinds.get(mask.kind) ?? []];
+    return [...new Set(own.flatMap((text) => plainWords(`${text} ${t(text)}`)))];
 }
 
 /// The number of letters to change, add, remove or swap to get from one word to another, or a large number if it is more
@@ -137,10 +141,10 @@ function buildKinds() {
     const hadFocus = $("kinds").contains(document.activeElement);
     const isThere = (name) => [...library.all.values()].some((mask) => mask.kind === name);
     const names = [...kinds].filter(([name]) => isThere(name)).map(([name, [label]]) => [name, label]);
-    if ([...library.all.values()].some((mask) => !kinds.has(mask.kind))) names.push(["other", "Others"]);
+    if ([...library.all.values()].some((mask) => !kinds.has(mask.kind))) names.push(["other", t("Others")]);
     const starred = library.favourites.length > 0;
     $("kinds").dataset.starred = String(starred);
-    const all = [["", "All"], ...(starred ? [["favourites", "Favourites"]] : []), ...names];
+    const all = [["", t("All")], ...(starred ? [["favourites", t("Favourites")]] : []), ...names];
     if (!all.some(([name]) => name === kind)) kind = "";
     $("kinds").replaceChildren(...all.map(([name, label]) => {
         const button = make("button", { type: "button", "aria-pressed": String(name === kind), "data-kind": name }, label);
@@ -159,13 +163,13 @@ const isOfKind = (tile) => kind === "" || (kind === "favourites" ? library.isFav
 
 /// Shows the masks of the kind that match all words of the search, or nearly match them if none does.
 function find() {
-    const wanted = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = plainWords($("search").value);
     const shown = [...tiles.values()].filter(isOfKind);
     let found = shown.filter((tile) => wanted.every((word) => matches(tile, word)));
     if (!found.length) found = shown.filter((tile) => wanted.every((word) => matches(tile, word) || nearly(tile, word)));
     for (const tile of tiles.values()) tile.item.hidden = !found.includes(tile);
     $("gallery-empty").hidden = found.length > 0 || tiles.size === 0;
-    if (wanted.length || kind) $("gallery-says").textContent = `${found.length} of ${tiles.size} masks`;
+    if (wanted.length || kind) $("gallery-says").textContent = t("{found} of {count} mask|{found} of {count} masks", { found: found.length, count: tiles.size });
     makeReachable();
 }
 
@@ -209,7 +213,7 @@ $("masks").addEventListener("keydown", (event) => {
         return act(buttons[at].dataset.mask);
     }
     const columns = buttons.filter((button) => button.offsetTop === buttons[0].offsetTop).length;
-    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+    const steps = { ArrowLeft: way("ArrowLeft"), ArrowRight: way("ArrowRight"), ArrowUp: -columns, ArrowDown: columns };
     const ends = { Home: 0, End: buttons.length - 1 };
     const to = event.key in ends ? ends[event.key] : event.key in steps ? at + steps[event.key] : null;
     if (to == null) return;
@@ -233,7 +237,7 @@ async function showFace() {
     library.face.own = isOwn;
     $("mine-again").hidden = !isOwn;
     library.redraw();
-    announce(isOwn ? "Thumbnails show your face" : "Thumbnails show the sample");
+    announce(isOwn ? t("Thumbnails show your face") : t("Thumbnails show the sample"));
 }
 
 $("mine").onchange = $("mine-again").onclick = showFace;
@@ -248,22 +252,22 @@ for (const name of ["previous", "next", "random", "surprise"]) {
         // Only masks that are fit for work, unless the user wants all.
         const keys = localStorage.random === "all" && (name === "random" || name === "surprise") ? { all: true } : {};
         const answer = await library.change(name, keys);
-        if (answer?.masks) announce(answer.masks.map((mask) => library.title(mask.name)).join(", "));
-        if (answer && !answer.kept && isArranged(before)) toast("Your previous masks are off.", { actions: [undo()] });
+        if (answer?.masks) announce(list(answer.masks.map((mask) => library.title(mask.name))));
+        if (answer && !answer.kept && isArranged(before)) toast(t("Your previous masks are off."), { actions: [undo()] });
     };
 }
 
 /// Whether masks are worth a word when they are gone: several, or one with changed settings.
 const isArranged = (masks) => masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0);
 
-const undo = () => toastButton("Undo", () => $("undo").click());
+const undo = () => toastButton(t("Undo"), () => $("undo").click());
 
 $("clear").onclick = async () => {
     const count = library.worn.length;
     const hadFocus = $("clear") === document.activeElement;
     const answer = await library.change("clear");
     if (!answer || answer.masks.length === count) return;
-    toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: [undo()] });
+    toast(answer.kept ? t("All other masks are off.") : t("All masks are off."), { actions: [undo()] });
     // The button disappears together with the masks, so the focus moves to the gallery.
     if (hadFocus) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

@@ -2,38 +2,42 @@
 
 import { ask, on } from "./connection.js";
 import { $, attempt, capitalize, copyText, icon, make } from "./elements.js";
+import { fixed, list, percent, t } from "./words.js";
 
 // MARK: checks
 
 const ranks = { error: 0, warning: 1, ok: 2 };
-const words = { error: "Error", warning: "Warning", ok: "OK" };
+const words = { error: t("Error"), warning: t("Warning"), ok: t("OK") };
 const icons = { error: "error", warning: "warning", ok: "check" };
 
 export async function check() {
-    $("doctor-says").textContent = "Checking …";
+    $("doctor-says").textContent = t("Checking …");
     const answer = await attempt(ask("doctor"));
     if (!answer) {
-        $("doctor-says").textContent = "The checks could not be run.";
+        $("doctor-says").textContent = t("The checks could not be run.");
         return;
     }
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);
     const count = (state) => checks.filter((check) => check.state === state).length;
     const [errors, warnings] = [count("error"), count("warning")];
-    const many = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
-    $("doctor-says").textContent = errors + warnings === 0
-        ? "All is well: calls can see your masks."
-        : [errors && many(errors, "error"), warnings && many(warnings, "warning"), `${count("ok")} OK`].filter(Boolean).join(", ") + ".";
+    const said = [
+        errors && t("{count} error|{count} errors", { count: errors }), warnings && t("{count} warning|{count} warnings", { count: warnings }),
+    ].filter(Boolean);
+    $("doctor-says").textContent = said.length ? list([...said, t("{count} OK", { count: count("ok") })]) : t("All is well: calls can see your masks.");
     $("health-badge").hidden = errors + warnings === 0;
     $("health-badge").textContent = errors || warnings;
     $("health-badge").className = errors ? "badge error" : "badge";
-    $("health-badge").setAttribute("aria-label", errors ? many(errors, "error") : many(warnings, "warning"));
+    $("health-badge").setAttribute("aria-label", said[0] ?? "");
     $("checks").replaceChildren(...checks.map(row));
 }
+
+/// What the checks say is not translated, as it is the same on the command line.
+const english = { lang: "en", dir: "ltr" };
 
 function row(check) {
     const item = make(
         "li", { className: check.state }, icon(icons[check.state]),
-        make("div", {}, make("strong", {}, capitalize(check.check), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capitalize(check.message)}.`)));
+        make("div", {}, make("strong", {}, make("span", english, capitalize(check.check)), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", english, `${capitalize(check.message)}.`)));
     if (check.fix && check.state !== "ok") item.lastChild.append(...fix(check));
     return item;
 }
@@ -43,11 +47,11 @@ const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser
 
 function fix(check) {
     const [, words = "", line] = command.exec(check.fix) ?? [, check.fix];
-    const parts = words ? [make("p", { className: "do" }, `${capitalize(words)}${line ? ":" : "."}`)] : [];
+    const parts = words ? [make("p", { className: "do", ...english }, `${capitalize(words)}${line ? ":" : "."}`)] : [];
     if (!line) return parts;
-    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the fix for ${check.check}`, title: "Copy" }, icon("copy"));
+    const copy = make("button", { type: "button", className: "quiet", "aria-label": t("Copy the fix for {check}", check), title: t("Copy") }, icon("copy"));
     copy.onclick = () => attempt(copyText(line));
-    return [...parts, make("div", { className: "fix" }, make("code", {}, line), copy)];
+    return [...parts, make("div", { className: "fix", dir: "ltr" }, make("code", {}, line), copy)];
 }
 
 $("doctor-again").onclick = check;
@@ -57,17 +61,18 @@ $("doctor-again").onclick = check;
 /// The time that a graph covers, in seconds.
 const span = 60;
 const curves = {
-    rate: { values: [], least: 30, text: (value) => value.toFixed(0) },
-    latency: { values: [], least: 20, text: (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms` },
-    cpu: { values: [], least: 50, text: (value) => `${value.toFixed(0)} %` },
+    rate: { values: [], least: 30, text: (value) => fixed(value, 0) },
+    latency: { values: [], least: 20, text: (value) => `${fixed(value, value < 10 ? 1 : 0)} ms` },
+    cpu: { values: [], least: 50, text: (value) => percent(value / 100) },
 };
 
 on("metrics", (figures) => {
     add("rate", figures.rate);
-    add("latency", figures.latency.median, `95 % under ${figures.latency.p95.toFixed(0)} ms`);
-    add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms per frame, ${figures.memory} MB`);
+    add("latency", figures.latency.median, t("95 % under {time} ms", { time: fixed(figures.latency.p95, 0) }));
+    add("cpu", figures.cpu.process, t("{time} ms per frame, {memory} MB", { time: fixed(figures.cpu.frame.median, 1), memory: figures.memory }));
     $("brief").textContent = ["rate", "latency", "cpu"]
-        .map((name) => curves[name].text(curves[name].values.at(-1)) + (name === "rate" ? " fps" : "")).join(" · ");
+        .map((name) => ({ name, value: curves[name].text(curves[name].values.at(-1)) }))
+        .map(({ name, value }) => name === "rate" ? t("{value} fps", { value }) : value).join(" · ");
 });
 
 function add(name, value, says) {

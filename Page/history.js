@@ -1,17 +1,22 @@
 // Undo and redo, for every change of masks and settings, whoever made it.
 
 import { on } from "./connection.js";
-import { $, announce, toast } from "./elements.js";
+import { $, announce, relay } from "./elements.js";
 import * as library from "./library.js";
+import { t } from "./words.js";
 
-const labels = { undo: ["Undo", "Ctrl+Z"], redo: ["Redo", "Ctrl+Shift+Z"] };
+/// What the buttons say, by what they would do; changes have the command line's words.
+const labels = {
+    undo: (change) => change ? t("Undo: {change} (Ctrl+Z)", { change }) : t("Nothing to undo (Ctrl+Z)"),
+    redo: (change) => change ? t("Redo: {change} (Ctrl+Shift+Z)", { change }) : t("Nothing to redo (Ctrl+Shift+Z)"),
+};
 
 /// Shows the changes that can be taken back and made again: {undo, redo}.
 export function showHistory(names) {
-    for (const [id, [verb, keys]] of Object.entries(labels)) {
+    for (const [id, label] of Object.entries(labels)) {
         // Not `disabled`, which would remove the focus.
         $(id).ariaDisabled = String(!names[id]);
-        $(id).title = `${names[id] ? `${verb}: ${names[id]}` : `Nothing to ${id}`} (${keys})`;
+        $(id).title = label(names[id]);
     }
 }
 on("history", showHistory);
@@ -21,8 +26,8 @@ for (const id of Object.keys(labels)) {
         if ($(id).ariaDisabled === "true") return;
         const answer = await library.change(id);
         if (!answer) return;
-        announce(`${id === "undo" ? "Undone" : "Made again"}: ${answer.change}`);
-        if (answer.notes.length) toast(answer.notes.join("; "));
+        announce(id === "undo" ? t("Undone: {change}", answer) : t("Made again: {change}", answer));
+        if (answer.notes.length) relay(answer.notes.join("; "));
     };
 }
 

@@ -3,33 +3,34 @@
 import { $, make } from "./elements.js";
 import { shelf, use } from "./shelf.js";
 import { hold, panic } from "./stage.js";
+import { t } from "./words.js";
 
 const click = (id) => () => $(id).click();
 
 /// Key, its label, its description, and its action.
 const keys = [
-    [".", ". or Ctrl+.", "Panic: others see a placeholder at once", panic],
-    ["s", "S", "Take a picture", click("snapshot")],
-    ["v", "V", "Start or stop recording", click("record")],
-    ["b", "B", "Hold to compare: the picture without masks", () => hold(true)],
-    ["n", "N", "Next mask", click("next")],
-    ["N", "Shift+N", "Previous mask", click("previous")],
-    ["r", "R", "Random mask", click("random")],
-    ["u", "U", "Surprise me: one for each person", click("surprise")],
-    ["0", "0", "Take all masks off", click("clear")],
-    ["1-9", "1 – 9", "Your looks and favourites, in their order", null],
-    ["z", "Ctrl+Z", "Undo; with Shift: redo", null],
-    ["l", "L", "Tracking overlay", click("overlay")],
-    ["m", "M", "Mirror my preview", click("mirror")],
-    ["z", "Z", "Zoom to the face", click("zoom")],
-    ["f", "F", "Freeze", click("freeze")],
-    ["p", "P", "Pause", click("pause")],
-    ["w", "W", "Full screen", click("wide")],
-    ["o", "O", "Put masks on a photo", click("photo-open")],
-    ["Escape", "Esc", "Close the photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
-    ["c", "C", "Camera and settings", click("camera")],
-    ["/", "/", "Search masks", () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
-    ["?", "?", "Show these keys", () => $("help").showModal()],
+    [".", t(". or Ctrl+."), t("Panic: others see a placeholder at once"), panic],
+    ["s", "S", t("Take a picture"), click("snapshot")],
+    ["v", "V", t("Start or stop recording"), click("record")],
+    ["b", "B", t("Hold to compare: the picture without masks"), () => hold(true)],
+    ["n", "N", t("Next mask"), click("next")],
+    ["N", t("Shift+N"), t("Previous mask"), click("previous")],
+    ["r", "R", t("Random mask"), click("random")],
+    ["u", "U", t("Surprise me: one for each person"), click("surprise")],
+    ["0", "0", t("Take all masks off"), click("clear")],
+    ["1-9", "1 – 9", t("Your looks and favourites, in their order"), null],
+    ["z", t("Ctrl+Z"), t("Undo; with Shift: redo"), null],
+    ["l", "L", t("Tracking overlay"), click("overlay")],
+    ["m", "M", t("Mirror my preview"), click("mirror")],
+    ["z", "Z", t("Zoom to the face"), click("zoom")],
+    ["f", "F", t("Freeze"), click("freeze")],
+    ["p", "P", t("Pause"), click("pause")],
+    ["w", "W", t("Full screen"), click("wide")],
+    ["o", "O", t("Put masks on a photo"), click("photo-open")],
+    ["Escape", t("Esc"), t("Close the photo"), () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
+    ["c", "C", t("Camera and settings"), click("camera")],
+    ["/", "/", t("Search masks"), () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
+    ["?", "?", t("Show these keys"), () => $("help").showModal()],
 ];
 const actions = new Map(keys.filter(([, , , action]) => action).map(([key, , , action]) => [key, action]));
 

@@ -3,6 +3,7 @@
 import { ask, on } from "./connection.js";
 import { attempt, toast, toastButton } from "./elements.js";
 import { requestURL } from "./session.js";
+import { t } from "./words.js";
 
 /// All masks from the reply to `masks`, by name.
 export const all = new Map();
@@ -27,7 +28,8 @@ function adopt(masks) {
 export function redraw() { for (const listener of listeners) listener(); }
 
 export const isWorn = (name) => worn.some((mask) => mask.name === name);
-export const title = (name) => all.get(name)?.title || name;
+/// The title of a mask, translated if it is one of ours.
+export const title = (name) => t(all.get(name)?.title || name);
 
 /// The user's looks, {name, masks}, and the names of the favourite masks, in the user's order.
 export let looks = [];
@@ -88,8 +90,8 @@ export async function change(request, keys) {
     if (!answer) return answer;
     for (const listener of answerListeners) listener(answer);
     for (const name of answer.kept ?? []) {
-        const takeOff = toastButton("Take it off", () => change("hide", { mask: name }));
-        toast(`${title(name)} hides faces and stays on.`, { actions: [takeOff] });
+        const takeOff = toastButton(t("Take it off"), () => change("hide", { mask: name }));
+        toast(t("{mask} hides faces and stays on.", { mask: title(name) }), { actions: [takeOff] });
     }
     return answer;
 }

@@ -3,6 +3,7 @@
 import { $, icon, make, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
 import { isOn, shelf, use } from "./shelf.js";
+import { t } from "./words.js";
 
 const items = new Map();
 
@@ -30,7 +31,7 @@ function makeItem(entry, at) {
         "button", { type: "button", className: "shelved", title: `${entry.title}${at < 9 ? ` (${at + 1})` : ""}` },
         make("span", { className: "face" }, picture), make("span", { className: "name" }, entry.title), key);
     if (at < 9) button.setAttribute("aria-keyshortcuts", String(at + 1));
-    const words = entry.kind === "look" ? `Delete the look ${entry.title}` : `${entry.title} is no favourite any more`;
+    const words = entry.kind === "look" ? t("Delete the look {name}", { name: entry.title }) : t("{mask} is no favourite any more", { mask: entry.title });
     const remove = make("button", { type: "button", className: "remove", "aria-label": words, title: words }, icon("close"));
     const item = { entry, button, picture };
     button.onclick = () => use(item.entry);
@@ -42,15 +43,15 @@ function makeItem(entry, at) {
 async function removeEntry(entry) {
     if (entry.kind === "mask") return library.star(entry.name);
     if (!await library.changeLooks("look", { name: entry.name, action: "delete" })) return;
-    toast(`The look ${entry.title} was deleted. What you wear stays on.`);
+    toast(t("The look {name} was deleted. What you wear stays on.", entry));
     $("look-save").focus({ preventScroll: true });
 }
 
 // MARK: saving a look
 
 $("look-save").onclick = () => {
-    const names = library.worn.map(({ name }) => library.title(name));
-    $("look-name").value = names.length > 2 ? `${names[0]} and more` : names.join(" and ");
+    const [first, second, ...others] = library.worn.map(({ name }) => library.title(name));
+    $("look-name").value = others.length ? t("{first} and more", { first }) : second ? t("{first} and {second}", { first, second }) : first;
     $("look-dialog").showModal();
     $("look-name").select();
 };
@@ -60,6 +61,8 @@ $("look-dialog").onclose = async () => {
     const isKnown = library.looks.some((look) => look.name === name);
     if (!await library.changeLooks("look", { name, action: "save" })) return;
     const key = library.looks.findIndex((look) => look.name === name) + 1;
-    toast(`${isKnown ? "Replaced" : "Saved"} the look ${name}${key <= 9 ? `: key ${key}` : ""}.`);
+    const values = { name, key };
+    if (key <= 9) toast(isKnown ? t("Replaced the look {name}: key {key}.", values) : t("Saved the look {name}: key {key}.", values));
+    else toast(isKnown ? t("Replaced the look {name}.", values) : t("Saved the look {name}.", values));
 };
 $("look-cancel").onclick = () => $("look-dialog").close("");

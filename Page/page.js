@@ -2,7 +2,7 @@
 
 import { ask, connect, on } from "./connection.js";
 import { refresh as refreshAlbum } from "./album.js";
-import { $, attempt, clearErrorToasts, toast } from "./elements.js";
+import { $, attempt, clearErrorToasts, relay, toast } from "./elements.js";
 import "./gallery.js";
 import { check } from "./health.js";
 import { showHistory } from "./history.js";
@@ -13,6 +13,7 @@ import "./photo.js";
 import { refresh as refreshSettings } from "./settings.js";
 import { openSmall } from "./small.js";
 import { isMirrored, showStatus } from "./stage.js";
+import { t, way } from "./words.js";
 import "./worn.js";
 
 // MARK: tabs
@@ -32,7 +33,7 @@ function choose(tab) {
 for (const tab of tabs) {
     tab.onclick = () => choose(tab);
     tab.onkeydown = (event) => {
-        const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        const step = way(event.key);
         if (!step) return;
         const other = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
         choose(other);
@@ -62,14 +63,15 @@ let watch = {};
 
 function showPresence(now) {
     watch = { ...watch, ...now };
-    const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
     // `cameraInUse`: whether a program reads the virtual camera; null if there is none, and only this page can watch.
-    const who = watch.cameraInUse ? "A call is watching" : watch.cameraInUse === false ? "No call is watching" : "No virtual camera";
+    const who = watch.cameraInUse ? t("A call is watching") : watch.cameraInUse === false ? t("No call is watching") : t("No virtual camera");
+    const words = watch.camera === "closed" ? t("{who}: camera closed", { who }) : watch.camera === "opening" ? t("{who}: camera opening", { who })
+        : watch.camera === "lost" ? t("{who}: camera lost", { who }) : who;
     setCall(Boolean(watch.cameraInUse));
-    const [kind, words] = watch.paused ? ["rest", "Paused: calls see a placeholder"]
-        : [watch.camera === "lost" ? "trouble" : watch.cameraInUse ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
+    const [kind, text] = watch.paused ? ["rest", t("Paused: calls see a placeholder")]
+        : [watch.camera === "lost" ? "trouble" : watch.cameraInUse ? "on" : "rest", words];
     $("presence").className = `presence ${kind}`;
-    if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
+    if ($("presence-text").textContent !== text) $("presence-text").textContent = text;
 }
 
 on("viewers", showPresence);
@@ -78,7 +80,7 @@ on("camera", (event) => {
     // What was wrong with the camera is mended.
     if (event.camera === "open") clearErrorToasts();
 });
-on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
+on("error", (event) => relay(event.message.replace(/^guise: /, ""), { error: true }));
 on("metrics", (event) => {
     showPresence(event);
     showStatus(event);
@@ -91,7 +93,7 @@ let wasLost = false;
 on("connection", async ({ state }) => {
     if (state !== "open") {
         $("presence").className = "presence trouble";
-        $("presence-text").textContent = state === "connecting" ? "Connecting …" : state === "lost" ? "Reconnecting …" : "No access";
+        $("presence-text").textContent = state === "connecting" ? t("Connecting …") : state === "lost" ? t("Reconnecting …") : t("No access");
         $("brief").textContent = "";
         wasLost ||= state === "lost";
         return;
@@ -106,7 +108,7 @@ on("connection", async ({ state }) => {
     clearErrorToasts();
     refreshAlbum().catch(() => {});
     check();
-    if (wasLost) toast("Guise is back.");
+    if (wasLost) toast(t("Guise is back."));
     wasLost = false;
 });
 

@@ -6,6 +6,7 @@ import { request } from "./session.js";
 import { showPhoto } from "./stage.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
+import { t } from "./words.js";
 
 let file = null;
 let urls = null;
@@ -13,7 +14,7 @@ let turn = 0;
 
 async function putMasksOn() {
     const own = ++turn;
-    $("photo-says").textContent = "Putting masks on …";
+    $("photo-says").textContent = t("Putting masks on …");
     const answer = await request("/photo", { method: "POST", body: file });
     const after = await answer.blob();
     if (own !== turn || !file) return;
@@ -22,16 +23,16 @@ async function putMasksOn() {
     showPhoto(urls);
     const faces = Number(answer.headers.get("X-Guise-Faces"));
     const covered = Number(answer.headers.get("X-Guise-Covered"));
-    const found = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
-    $("photo-says").textContent = covered ? `${found}, ${covered} possible covered` : found;
+    const found = faces ? t("{count} face|{count} faces", { count: faces }) : t("No face was found");
+    $("photo-says").textContent = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
     $("photo-download").href = urls.after;
-    $("photo-download").download = `${file.name?.replace(/\.[^.]*$/, "") || "photo"} in guise.jpg`;
+    $("photo-download").download = t("{photo} in guise", { photo: file.name?.replace(/\.[^.]*$/, "") || t("photo") }) + ".jpg";
 }
 
 async function open(photo) {
     close();
     file = photo;
-    const end = toast("Putting masks on the photo …", { symbol: "photo" });
+    const end = toast(t("Putting masks on the photo …"), { symbol: "photo" });
     if (await attempt(putMasksOn().then(() => true)) !== true && file === photo) close();
     end();
 }

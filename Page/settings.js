@@ -1,9 +1,10 @@
 // Settings: controls for the configuration's keys, the camera, and the configuration's file.
 
 import { ask, on } from "./connection.js";
-import { $, abbreviateHome, attempt, latestOnly, make, setPressed, toast } from "./elements.js";
+import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
 import { setMaxFaces, showMirror } from "./stage.js";
+import { languages, list, number, percent, t } from "./words.js";
 
 let values = {};
 let cameras = [];
@@ -23,7 +24,7 @@ async function set(key, value) {
     write(key, value);
     show();
     // That the start masks matter at the next start goes without saying.
-    if (answer.notes?.length && key !== "start") toast(answer.notes.join("; "));
+    if (answer.notes?.length && key !== "start") relay(answer.notes.join("; "));
 }
 
 const controls = [...document.querySelectorAll("[data-key]")];
@@ -50,7 +51,7 @@ for (const control of controls) {
 function showNumber(slider) {
     const { unit = "" } = slider.dataset;
     const value = slider.valueAsNumber;
-    slider.nextElementSibling.textContent = unit === "%" ? `${Math.round(value * 100)} %` : `${value}${unit}`;
+    slider.nextElementSibling.textContent = unit === "%" ? percent(value) : `${number(value)}${unit}`;
     slider.style.setProperty("--filled", `${(value - slider.min) / (slider.max - slider.min) * 100}%`);
 }
 
@@ -92,7 +93,7 @@ function fill(list, items, makeOne) {
 }
 
 function showCameras() {
-    const known = [...cameras, { path: "sample", name: "Sample portrait", note: "For trying masks without a camera" }];
+    const known = [...cameras, { path: "sample", name: t("Sample portrait"), note: t("For trying masks without a camera") }];
     fill($("cameras"), known, (camera) => {
         const input = make("input", { type: "radio", name: "camera", value: camera.path });
         input.onchange = async () => {
@@ -101,14 +102,14 @@ function showCameras() {
         };
         return make(
             "label", { className: camera.problem ? "problem" : "" }, input,
-            make("span", {}, camera.name ?? camera.path, make("small", {}, camera.problem ?? camera.note ?? camera.path)));
+            make("span", {}, camera.name ?? camera.path, make("small", camera.problem ? { lang: "en" } : {}, camera.problem ?? camera.note ?? camera.path)));
     });
     for (const [at, camera] of known.entries()) {
         $("cameras").children[at].control.checked = camera.path === "sample" ? source.startsWith("sample") : isCurrent(camera);
     }
 }
 
-const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} fps`;
+const label = ({ width, height, rate }) => t("{width} × {height}, {rate} fps", { width: String(width), height: String(height), rate });
 
 /// Shows the sizes and rates of the current camera, each once, the largest first.
 function showModes() {
@@ -140,16 +141,19 @@ on("camera", (event) => {
 // MARK: what is worn at the start
 
 function showStart() {
-    const own = (values.masks ?? []).map((mask) => library.title(mask.name ?? mask)).join(", ");
-    const looks = library.looks.map(({ name }) => [`look:${name}`, `The look ${name}`]);
-    const options = [["last", "What I wore last"], ["none", "Nothing"], ...looks, ["masks", own ? `As saved: ${own}` : "As saved: nothing"]];
+    const masks = list((values.masks ?? []).map((mask) => library.title(mask.name ?? mask)));
+    const looks = library.looks.map(({ name }) => [`look:${name}`, t("The look {name}", { name })]);
+    const saved = masks ? t("As saved: {masks}", { masks }) : t("As saved: nothing");
+    const options = [["last", t("What I wore last")], ["none", t("Nothing")], ...looks, ["masks", saved]];
     // A look that was deleted is still shown as what is set.
-    if (values.start && !options.some(([value]) => value === values.start)) options.push([values.start, `${values.start.replace("look:", "The look ")}, which is missing`]);
+    if (values.start && !options.some(([value]) => value === values.start)) {
+        options.push([values.start, t("The look {name}, which is missing", { name: values.start.replace("look:", "") })]);
+    }
     fill($("start"), options, ([value, words]) => make("option", { value }, words));
     $("start").value = values.start ?? "masks";
 }
 library.onChange(showStart);
-$("start").onchange = () => attempt(set("start", $("start").value).then(() => toast("Saved for the next start.")));
+$("start").onchange = () => attempt(set("start", $("start").value).then(() => toast(t("Saved for the next start."))));
 
 // MARK: the file
 
@@ -157,7 +161,7 @@ $("config-reload").onclick = async () => {
     const answer = await attempt(ask("reload"));
     if (!answer) return;
     await attempt(refresh());
-    toast(answer.notes?.length ? answer.notes.join("; ") : "Reloaded.");
+    if (answer.notes?.length) relay(answer.notes.join("; ")); else toast(t("Reloaded."));
 };
 
 /// Options of this browser, which Guise doesn't know.
@@ -167,6 +171,14 @@ for (const [id, key, on, off] of [["note", "note", "on", "off"], ["sound", "soun
 }
 $("countdown").value = localStorage.countdown ?? "0";
 $("countdown").onchange = () => { localStorage.countdown = $("countdown").value; };
+
+for (const [tag, name] of Object.entries(languages)) $("language").append(make("option", { value: tag, lang: tag }, name));
+$("language").value = localStorage.language ?? "";
+$("language").onchange = () => {
+    if ($("language").value) localStorage.language = $("language").value; else localStorage.removeItem("language");
+    // Every text of the page changes.
+    location.reload();
+};
 
 // Another client, or undo, may have changed a setting.
 on("history", async () => {
@@ -180,7 +192,7 @@ on("history", async () => {
 export async function refresh() {
     const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
     values = configuration.values;
-    $("config-file").textContent = configuration.file ? abbreviateHome(configuration.file) : "No file yet: defaults apply";
+    $("config-file").textContent = configuration.file ? abbreviateHome(configuration.file) : t("No file yet: defaults apply");
     cameras = devices.devices.filter((device) => device.camera && !device.loopback);
     source = status.source ?? "";
     showCameras();

@@ -7,6 +7,7 @@ import * as library from "./library.js";
 import { pixels } from "./pixels.js";
 import { isOn, shelf, use } from "./shelf.js";
 import { clear, showStream } from "./stream.js";
+import { t } from "./words.js";
 
 /// The kinds of masks that fill the small view.
 const worn = new Set(["hat", "glasses", "beard", "animal"]);
@@ -15,11 +16,11 @@ const count = 6;
 
 /// Fills the body of a window with the small view, which lives as long as the window.
 export function mount(view, isMirrored) {
-    const picture = make("canvas", { className: "small-picture", role: "img", "aria-label": "What the call sees, live", width: 0, height: 0 });
+    const picture = make("canvas", { className: "small-picture", role: "img", "aria-label": t("What the call sees, live"), width: 0, height: 0 });
     const words = make("p", { className: "small-words", role: "status" });
-    const list = make("div", { className: "small-list", role: "group", "aria-label": "Favourites" });
-    const panic = make("button", { type: "button", className: "panic", "aria-keyshortcuts": ".", title: "Show a placeholder at once (.)" }, "Panic");
-    const resume = make("button", { type: "button", className: "main", hidden: true }, "Resume");
+    const list = make("div", { className: "small-list", role: "group", "aria-label": t("Favourites") });
+    const panic = make("button", { type: "button", className: "panic", "aria-keyshortcuts": ".", title: t("Show others a placeholder at once (. or Ctrl+.)") }, t("Panic"));
+    const resume = make("button", { type: "button", className: "main", hidden: true }, t("Resume"));
     const body = view.document.body;
     body.className = "small";
     body.replaceChildren(make("div", { className: "small-screen" }, picture, words), make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume)));
@@ -30,7 +31,7 @@ export function mount(view, isMirrored) {
         resume.hidden = !now.paused;
         // A placeholder has words on it.
         picture.classList.toggle("mirrored", isMirrored && !now.paused && now.camera === "open");
-        words.textContent = now.paused ? "Others see a placeholder" : now.frozen ? "Frozen" : "";
+        words.textContent = now.paused ? t("Others see a placeholder") : now.frozen ? t("Frozen") : "";
     };
     /// Pictures that are on their way still show the state before.
     const stop = () => attempt(ask("panic").then((now) => showState({ ...now, camera: "closed" })));
@@ -83,7 +84,7 @@ export function mount(view, isMirrored) {
     library.onChange(redraw);
     on("metrics", showState);
     on("connection", ({ state }) => {
-        words.textContent = state === "open" ? "" : "Reconnecting …";
+        words.textContent = state === "open" ? "" : t("Reconnecting …");
         look();
     });
     redraw();
@@ -101,10 +102,11 @@ export async function openSmall(isMirrored) {
         const view = await documentPictureInPicture.requestWindow(size);
         view.document.title = "Guise";
         view.document.documentElement.lang = document.documentElement.lang;
+        view.document.documentElement.dir = document.documentElement.dir;
         view.document.head.append(make("link", { rel: "stylesheet", href: "/style.css" }));
         mount(view, isMirrored);
     } else if (!open("/small.html", "guise-small", `popup,width=${size.width},height=${size.height}`)) {
         throw new Error("The browser did not allow a new window; allow pop-up windows for this page.");
     }
-    announce("The small view is open");
+    announce(t("The small view is open"));
 }

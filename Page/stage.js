@@ -2,9 +2,10 @@
 
 import { keep } from "./album.js";
 import { ask, on, state } from "./connection.js";
-import { $, announce, attempt, debounce, formatDuration, formatSize, setPressed, toast } from "./elements.js";
+import { $, announce, attempt, debounce, formatDuration, formatSize, relay, setPressed } from "./elements.js";
 import { pixels } from "./pixels.js";
 import { clear, showStream } from "./stream.js";
+import { t } from "./words.js";
 
 /// What Guise said last of its state: {paused, frozen, camera}.
 let status = {};
@@ -83,7 +84,7 @@ function setMirror(isOn) {
     mirrorsPreview = isOn;
     localStorage.mirror = isOn ? "on" : "off";
     showMirror();
-    announce(isOn ? "Your preview is mirrored, for you only" : "Your preview is as others see you");
+    announce(isOn ? t("Your preview is mirrored, for you only") : t("Your preview is as others see you"));
 }
 $("mirror").onclick = () => setMirror(!mirrorsPreview);
 $("mirror-mine").onchange = () => setMirror($("mirror-mine").checked);
@@ -105,7 +106,7 @@ export function hold(isHeld) {
         clear($("before"));
     }
     $("before").hidden = !isHeld || Boolean(photo);
-    announce(isHeld ? "Without masks" : "With masks");
+    announce(isHeld ? t("Without masks") : t("With masks"));
 }
 
 $("hold").onpointerdown = (event) => {
@@ -183,21 +184,21 @@ $("record").onclick = async () => {
         const taken = await attempt(ask("record", { action: "stop" }));
         showRecording(null);
         if (taken) attempt(keep(taken, { saved: true }));
-        if (taken?.problem) toast(taken.problem, { error: true });
+        if (taken?.problem) relay(taken.problem, { error: true });
     } else {
         const begun = await attempt(ask("record", { action: "start", ...(localStorage.sound === "on" ? { sound: true } : {}) }));
         if (begun) showRecording(begun);
-        if (begun) announce("Recording");
+        if (begun) announce(t("Recording"));
     }
     $("record").ariaBusy = "false";
 };
 
 function showRecording(now) {
-    if (now?.problem && now.problem !== recording?.problem) toast(now.problem, { error: true });
+    if (now?.problem && now.problem !== recording?.problem) relay(now.problem, { error: true });
     recording = now && { ...now, seen: performance.now() };
     setPressed($("record"), recording);
     document.title = recording ? "● Guise" : "Guise";
-    $("record").setAttribute("aria-label", recording ? "Stop recording" : "Record");
+    $("record").setAttribute("aria-label", recording ? t("Stop recording") : t("Record"));
     $("chip-recording").hidden = !recording;
     tick();
 }
@@ -206,7 +207,7 @@ function showRecording(now) {
 function tick() {
     if (!recording) return;
     const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
-    $("chip-recording").textContent = [recording.problem ? "Stopped" : "REC", formatDuration(seconds), formatSize(recording.bytes)].filter(Boolean).join("  ");
+    $("chip-recording").textContent = [recording.problem ? t("Stopped") : t("REC"), formatDuration(seconds), formatSize(recording.bytes)].filter(Boolean).join("  ");
 }
 setInterval(tick, 500);
 
@@ -218,7 +219,7 @@ export async function panic() {
     const now = await attempt(ask("panic"));
     if (!now) return;
     showSettings(now);
-    announce("Others see a placeholder now");
+    announce(t("Others see a placeholder"));
 }
 
 $("panic").onclick = panic;
@@ -234,8 +235,8 @@ function showSettings(now) {
     $("panic-end").hidden = !status.paused;
     showMirror();
     $("pause").querySelector("use").setAttribute("href", status.paused ? "#i-play" : "#i-pause");
-    $("pause").querySelector("span").textContent = status.paused ? "Resume" : "Pause";
-    const words = status.paused ? "Paused" : status.frozen ? "Frozen" : "";
+    $("pause").querySelector("span").textContent = status.paused ? t("Resume") : t("Pause");
+    const words = status.paused ? t("Paused") : status.frozen ? t("Frozen") : "";
     $("chip-state").textContent = words;
     $("chip-state").hidden = !words;
 }
@@ -253,10 +254,11 @@ export function setMaxFaces(count) { maxFaces = count; }
 
 function showFaces(count) {
     $("chip-faces").hidden = Boolean(status.paused);
-    const none = $("zoom").ariaPressed === "true" ? "No face to zoom to" : "No face";
-    const words = count === 1 ? "1 face" : count ? `${count} faces` : none;
-    $("chip-faces").textContent = count >= maxFaces && count > 0 ? `${words}: the most at once` : words;
-    $("chip-faces").title = count >= maxFaces ? `No more than ${maxFaces} people wear masks at once. Settings, Faces and privacy.` : "";
+    const none = $("zoom").ariaPressed === "true" ? t("No face to zoom to") : t("No face");
+    const isFull = count >= maxFaces && count > 0;
+    const words = isFull ? t("{count} face: the most at once|{count} faces: the most at once", { count }) : t("{count} face|{count} faces", { count });
+    $("chip-faces").textContent = count ? words : none;
+    $("chip-faces").title = isFull ? t("The maximum is {count}: Settings, Faces and privacy", { count: maxFaces }) : "";
 }
 on("camera", ({ camera }) => showSettings({ camera }));
 on("faces", (event) => showFaces(event.faces));
@@ -268,11 +270,11 @@ $("wide").onclick = () => {
 
 on("connection", ({ state, seconds }) => {
     const words = {
-        connecting: ["Connecting …", ""],
-        lost: ["Guise isn't running", `This page reconnects by itself; it tries every ${Math.max(1, Math.round(seconds))} s.`],
-        missing: ["This browser has no key for Guise yet", "Run guise page in a terminal: it opens this page with the key."],
-        refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens this page with a new key."],
-        impostor: ["Another program answers in Guise's place", "Nothing was sent to it. Run guise page in a terminal to see where Guise is."],
+        connecting: [t("Connecting …"), ""],
+        lost: [t("Guise isn't running"), t("This page reconnects by itself; it tries every {seconds} s.", { seconds: Math.max(1, Math.round(seconds)) })],
+        missing: [t("This browser has no key for Guise yet"), t("Run guise page in a terminal: it opens this page with the key.")],
+        refused: [t("This page's key is not valid any more"), t("Run guise page in a terminal: it opens this page with a new key.")],
+        impostor: [t("Another program answers in Guise's place"), t("Nothing was sent to it. Run guise page in a terminal to see where Guise is.")],
     }[state];
     // A recording ends with Guise.
     if (words) showRecording(null);

@@ -4,6 +4,7 @@ import { ask } from "./connection.js";
 import { $, announce, capitalize, debounce, icon, latestOnly, make } from "./elements.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
+import { list, percent, t } from "./words.js";
 
 /// The rows by the masks' names. The topmost mask is the first row, as in a drawing program.
 const rows = new Map();
@@ -56,7 +57,7 @@ function makeRow(name) {
     const send = latestOnly((value) => ask("set", { mask: name, key: "opacity", value }));
     const fill = (value) => {
         slider.style.setProperty("--filled", `${value}%`);
-        number.textContent = `${value} %`;
+        number.textContent = percent(value / 100);
     };
     slider.oninput = () => {
         isSliding = true;
@@ -84,16 +85,16 @@ function makeRow(name) {
         update(mask) {
             const title = library.title(name);
             // A surprise assigns masks to persons, by the numbers that the tracking overlay shows.
-            label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
+            label.textContent = mask.person ? t("{mask}, person {person}", { mask: title, person: mask.person }) : title;
             // In its colours, but not in its opacity, which a slider changes often.
             library.showThumbnail(picture, { name, choices: mask.choices });
-            grip.setAttribute("aria-label", `Move ${title}`);
-            grip.title = "Drag, or press ↑ ↓";
-            slider.setAttribute("aria-label", `Opacity of ${title}`);
-            off.setAttribute("aria-label", `Take off ${title}`);
-            off.title = "Take off";
-            more.setAttribute("aria-label", `Options of ${title}`);
-            more.title = "Colours, texts and pictures";
+            grip.setAttribute("aria-label", t("Move {mask}", { mask: title }));
+            grip.title = t("Drag, or press ↑ ↓");
+            slider.setAttribute("aria-label", t("Opacity of {mask}", { mask: title }));
+            off.setAttribute("aria-label", t("Take off {mask}", { mask: title }));
+            off.title = t("Take off");
+            more.setAttribute("aria-label", t("Options of {mask}", { mask: title }));
+            more.title = t("Colours, texts and pictures");
             if (!isSliding) {
                 slider.value = Math.round(mask.opacity * 100);
                 fill(slider.valueAsNumber);
@@ -123,20 +124,24 @@ let replaced = [];
 library.onAnswer((answer) => {
     replaced = answer.replaced ?? [];
     $("worn-replaced").hidden = replaced.length === 0;
-    $("worn-replaced").firstElementChild.textContent = `In place of ${replaced.map(library.title).join(", ")}`;
+    $("worn-replaced").firstElementChild.textContent = t("In place of {masks}", { masks: list(replaced.map(library.title)) });
 });
 $("worn-both").onclick = () => library.change("add", { masks: replaced });
 
 // MARK: the choices of a mask
 
+/// The name of a choice or of one of its values; a name that a mask gave is in the catalogue if the mask is ours. Names
+/// of choices are capitalized there, because "Frame" is of glasses and the tag "frame" of pictures.
+const valueName = (value) => capitalize(t(value));
+
 function makeField(mask, key, choice) {
-    const name = capitalize(key);
+    const name = t(capitalize(key));
     const send = latestOnly((value) => ask("set", { mask, key, value }));
     if (choice.kind === "palette") {
         const buttons = choice.allowed.map((value) => {
             const input = make("input", { type: "radio", name: `${mask} ${key}`, value });
             input.onchange = () => send(value);
-            return make("label", {}, input, make("span", {}, capitalize(value)));
+            return make("label", {}, input, make("span", {}, valueName(value)));
         });
         return {
             element: make("div", { className: "choice" }, make("span", {}, name), make("div", { className: "pills", role: "radiogroup", "aria-label": name }, ...buttons)),
@@ -147,8 +152,8 @@ function makeField(mask, key, choice) {
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
     // A sign without a name is not shown, so the name is asked for.
-    if (!isColor) input.placeholder = choice.default || "Type your name or a text";
-    const again = make("button", { type: "button", className: "quiet", "aria-label": `Reset ${name} to the mask's default`, title: "Reset to the mask's default" }, icon("again"));
+    if (!isColor) input.placeholder = choice.default || t("Type your name or a text");
+    const again = make("button", { type: "button", className: "quiet", "aria-label": t("Reset {choice} to the mask's default", { choice: name }), title: t("Reset to the mask's default") }, icon("again"));
     const later = isColor ? send : debounce(250, send);
     if (!isColor && !choice.default) setTimeout(() => { if (input.isConnected && !input.value && library.isNew(mask)) input.focus({ preventScroll: true }); });
     input.oninput = () => later(input.value);
@@ -169,7 +174,7 @@ function makeField(mask, key, choice) {
 /// A field for one of a mask's pictures, one of the user's own, or a new one. A picture can also be dropped on the page.
 function makePictureField(mask, name, send) {
     const file = make("input", { type: "file", accept: "image/jpeg,image/png,image/webp", hidden: true });
-    const own = make("button", { type: "button" }, icon("photo"), "Your own …");
+    const own = make("button", { type: "button" }, icon("photo"), t("Your own …"));
     own.onclick = () => file.click();
     file.onchange = () => {
         if (file.files[0]) useAsBackground(file.files[0], mask);
@@ -184,7 +189,7 @@ function makePictureField(mask, name, send) {
                 pills.replaceChildren(...allowed.map((value) => {
                     const input = make("input", { type: "radio", name: `${mask} ${name}`, value });
                     input.onchange = () => send(value);
-                    return make("label", {}, input, make("span", {}, capitalize(value.replace(/\.jpg$/, ""))));
+                    return make("label", {}, input, make("span", {}, valueName(value.replace(/\.jpg$/, ""))));
                 }));
             }
             for (const label of pills.children) label.firstChild.checked = label.firstChild.value === value;
@@ -205,7 +210,7 @@ async function move(name, to) {
     order.splice(order.indexOf(name), 1);
     order.splice(to, 0, name);
     await reorder(order);
-    announce(`${library.title(name)}: ${to + 1} of ${order.length}, from the top`);
+    announce(t("{mask}: {place} of {count}, from the top", { mask: library.title(name), place: to + 1, count: order.length }));
 }
 
 let drag = null;
