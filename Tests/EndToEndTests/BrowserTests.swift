@@ -381,7 +381,12 @@ extension EndToEnd {
                 try stage.browser.run("document.querySelector('.mask[data-mask=\(mask)]').click()")
             }
             #expect(stage.browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
-            for width in [320, 390, 620, 900, 1099, 1100, 1440, 2560] {
+            try expectFit(stage, widths: [320, 390, 620, 900, 1099, 1100, 1440, 2560])
+        }
+
+        /// Expects that nothing is beyond the edges of the page in any of its tabs.
+        private func expectFit(_ stage: Stage, widths: [Int]) throws {
+            for width in widths {
                 try stage.browser.resize(width: width, height: 800)
                 for tab in ["masks", "settings", "health"] {
                     try stage.browser.run("document.querySelector('#tab-\(tab)').click()")
@@ -390,11 +395,67 @@ extension EndToEnd {
                     #expect(Int(wide) <= width, "\(tab) at \(width): \(wide)")
                     let beyond = try stage.browser.text(
                         "[...document.querySelectorAll('button, input, select, h2, code')].filter((one) => one.checkVisibility() "
-                            + "&& !one.closest('.tags, .taken, .shelf, pre, .unseen') && one.getBoundingClientRect().right > innerWidth + 1)"
-                            + ".map((one) => one.id || one.className || one.textContent).join()")
+                            + "&& !one.closest('.tags, .taken, .shelf, pre, .unseen') && (one.getBoundingClientRect().right > innerWidth + 1 "
+                            + "|| one.getBoundingClientRect().left < -1)).map((one) => one.id || one.className || one.textContent).join()"
+                    )
                     #expect(beyond == "", "\(tab) at \(width): \(beyond)")
                 }
             }
+        }
+
+        /// The elements of the page with an English word without accents, each with its text: in a language for tests,
+        /// the word is in no catalogue. What Guise and the system name, files and keys are not translated.
+        private static let plainWords = #"""
+            [...document.body.querySelectorAll("*")]
+                .filter((one) => !one.closest("body [lang], code, pre, kbd, noscript, #undo, #redo, #checks .fix, #cameras label:not(:last-child)"))
+                .flatMap((one) => [
+                    ...[...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data),
+                    ...["title", "aria-label", "placeholder", "alt"].map((name) => one.getAttribute(name) ?? ""),
+                ].map((text) => `${one.id || one.className || one.tagName}: ${text.trim()}`)
+                    .filter((line) => /[a-z]{2}/i.test(line.slice(line.indexOf(": ")).replace(/Guise|\b(ms|[kMG]B)\b/g, ""))))
+                .join("\n")
+            """#
+
+        @Test(arguments: ["en-XA", "ar-XB"])
+        func `every word of the page is in a catalogue, and longer words have room in both directions`(
+            language: String
+        ) throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.run("localStorage.language = '\(language)'")
+            defer {
+                _ = try? browser.run("localStorage.removeItem('language')")
+                _ = try? stage.guise.ask("favourite", ["mask": "crown", "on": JSON(false)])
+            }
+            // Masks with all kinds of choices.
+            let masks: JSON = ["name-tag", "heart-glasses", "makeup-evening", "background-picture"]
+            try stage.guise.ask("add", ["masks": masks])
+            try stage.guise.ask("favourite", ["mask": "crown"])
+            try browser.open("about:blank")
+            try browser.open(stage.place)
+            try #require(browser.waits(for: "document.querySelector('#live').width"), "the picture comes")
+            try #require(browser.waits(for: "document.querySelectorAll('#worn li').length == 4"))
+            #expect(try browser.text("document.documentElement.lang") == language)
+            #expect(try browser.text("document.documentElement.dir") == (language == "ar-XB" ? "rtl" : "ltr"))
+            try expectFit(stage, widths: [320, 390, 1440])
+            #expect(browser.waits(for: "document.querySelector('#checks li')"))
+            let plain = try browser.text(Self.plainWords)
+            #expect(plain == "", "\(plain)")
+            // Arrow keys lead where they point.
+            try browser.run(
+                "document.querySelector('#tab-masks').click(); document.querySelector('#tab-masks').focus()")
+            try browser.stroke(language == "ar-XB" ? Key.left : Key.right)
+            #expect(try browser.text("document.activeElement.id") == "tab-settings")
+            // Words that come later: messages, and states over the picture.
+            try browser.run("document.querySelector('#clear').click(); document.querySelector('#pause').click()")
+            try #require(
+                browser.waits(for: "document.querySelector('.toast') && document.querySelector('#panic').hidden"))
+            let later = try browser.text(Self.plainWords)
+            #expect(later == "", "\(later)")
+            try browser.open(stage.place + "small.html")
+            try #require(browser.waits(for: "document.querySelectorAll('.small-list button').length == 6"))
+            let small = try browser.text(Self.plainWords)
+            #expect(small == "", "\(small)")
         }
 
         @Test func `a mask is found, put on, moved and taken off with the keyboard alone`() throws {

@@ -25,6 +25,8 @@ public final class Browser: @unchecked Sendable {
             // One process for all pages, and none in reserve: starting them took a third of the browser's time.
             "--renderer-process-limit=1", "--disable-site-isolation-trials", "--disable-extensions",
             "--disable-features=SpareRendererForSitePerProcess,BackForwardCache,site-per-process",
+            // The page is in the language of the browser.
+            "--accept-lang=en-US,en",
             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
             "--user-data-dir=\(scratch.path("browser"))",
         ]
