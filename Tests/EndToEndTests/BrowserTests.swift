@@ -425,7 +425,7 @@ extension EndToEnd {
             try browser.run("localStorage.language = '\(language)'")
             defer {
                 _ = try? browser.run("localStorage.removeItem('language')")
-                _ = try? stage.guise.ask("favourite", ["mask": "crown", "on": JSON(false)])
+                _ = try? stage.guise.ask("favourite", ["mask": "crown", "on": false])
             }
             // Masks with all kinds of choices.
             let masks: JSON = ["name-tag", "heart-glasses", "makeup-evening", "background-picture"]
