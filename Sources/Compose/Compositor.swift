@@ -233,7 +233,6 @@ public struct Compositor: ~Copyable {
             }
             scene.trackedFaces[i].face.head = people[slot].stabilizedHead(head, elapsed: elapsed).moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
-            scene.trackedFaces[i].skin = people[slot].lightEstimator.skin
         }
         // Faces are sorted by size, so the last one is the largest. The person who counted as the largest keeps that
         // role until somebody else is clearly larger.

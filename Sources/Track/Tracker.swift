@@ -521,40 +521,31 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// The index of the next candidate that this frame hasn't been asked about: asked twice, it answers the same.
-    private func nextCandidate(at seconds: Double) -> Int? {
+    /// The index of the next candidate that was not examined in this frame: a second time the result is the same.
+    /// - Parameter isUrgent: whether to leave out those at places that were refuted, which are not covered.
+    private func nextCandidate(at seconds: Double, isUrgent: Bool = false) -> Int? {
         pendingCandidates.firstIndex {
-            $0.lastExamined < seconds && !(isThorough && isRefutedPlace($0.detection, at: seconds))
+            $0.lastExamined < seconds && !(isUrgent && isRefutedPlace($0.detection, at: seconds))
         }
     }
 
     /// Examines candidates that were not examined in this frame yet, up to `thoroughRuns`.
     private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         for _ in 0..<Self.thoroughRuns {
-            guard let next = nextCandidate(at: seconds) else { return }
+            guard let next = nextCandidate(at: seconds, isUrgent: true) else { return }
             examine(pendingCandidates.remove(at: next), luma, seconds)
         }
     }
 
     /// Examines one candidate: it becomes a track, stays a candidate, or is dropped.
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
-        var candidate = candidate
-        candidate.examinations += 1
+        var (candidate, logOdds) = (candidate, Float?.none)
         if let seen = detector.detect(luma, near: candidate.detection.pair, maxOffset: Self.candidateMaxOffset) {
-            guard let logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds) else { return }
+            logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds)
+            guard let logOdds, isThorough || logOdds > Thresholds.candidateLogOdds else { return }
             candidate.detection = seen
-            if logOdds <= Thresholds.candidateLogOdds {
-                guard isThorough else { return }
-                candidate.rejections += 1
-            } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.max {
-                // A face for which there is no room.
-                (candidate.examinations, candidate.rejections) = (0, 0)
-            }
-        } else {
-            candidate.examinations += 1
-            candidate.rejections += 1
         }
-        candidate.lastExamined = seconds
+        candidate.record(logOdds, at: seconds, lacksRoom: isThorough && tracks.count == settings.max)
         if !candidate.isRefuted(thorough: isThorough) {
             pendingCandidates.append(candidate)
         } else if isThorough {
@@ -651,6 +642,18 @@ struct Candidate {
     var lastExamined = -Double.infinity
 
     init(detection: Detection) { self.detection = detection }
+
+    /// Records the result of an examination.
+    /// - Parameters:
+    ///   - logOdds: of a face at the place; nil: the cascade detects nothing there.
+    ///   - seconds: the time of the frame.
+    ///   - lacksRoom: whether a face would have become a track if there were fewer.
+    mutating func record(_ logOdds: Float?, at seconds: Double, lacksRoom: Bool) {
+        lastExamined = seconds
+        examinations += logOdds == nil ? 2 : 1
+        if logOdds ?? -.infinity <= Thresholds.candidateLogOdds { rejections += 1 }
+        if let logOdds, logOdds > Thresholds.detectionLogOdds, lacksRoom { (examinations, rejections) = (0, 0) }
+    }
 
     /// Whether the candidate is finally not a face.
     func isRefuted(thorough: Bool) -> Bool {

@@ -24,13 +24,13 @@ struct Listener: ~Copyable {
     /// Accepts the next connection.
     /// - Parameter feeder: the process that feeds the camera already; nil: none.
     /// - Returns: a connection with its ring; nil if there is none, or it was refused.
-    func accept(besides feeder: CInt?) -> Outcome {
+    func accept(besides feeder: CInt?) -> Connection? {
         let descriptor = clinux_local_accept(self.descriptor)
-        guard descriptor >= 0 else { return .none }
+        guard descriptor >= 0 else { return nil }
         var (user, process) = (uid_t(), pid_t())
         guard unsafe clinux_local_peer(descriptor, &user, &process) == 0 else {
             close(descriptor)
-            return .refused
+            return nil
         }
         let refusal: CameraMessage? =
             !mayFeed(descriptor, user)
@@ -38,19 +38,13 @@ struct Listener: ~Copyable {
         guard refusal == nil else {
             if let refusal { _ = send(refusal, to: descriptor) }
             close(descriptor)
-            return .refused
+            return nil
         }
         guard let ring = try? Ring(), send(Ring.message, to: descriptor, passing: ring.descriptor) else {
             close(descriptor)
-            return .refused
+            return nil
         }
-        return .connected(Connection(descriptor: descriptor, process: process, ring: ring))
-    }
-
-    enum Outcome: ~Copyable {
-        case connected(Connection)
-        case refused
-        case none
+        return Connection(descriptor: descriptor, process: process, ring: ring)
     }
 
     private func mayFeed(_ descriptor: CInt, _ user: uid_t) -> Bool {

@@ -170,7 +170,7 @@ struct Service: ~Copyable {
         case .some(let connection): feeder = connection.process
         case .none: break
         }
-        guard case .connected(let fresh) = listener.accept(besides: feeder) else { return }
+        guard let fresh = listener.accept(besides: feeder) else { return }
         connection = consume fresh
         scheduler.setFed(true, at: monotonicTime())
         sendStream()

@@ -129,12 +129,33 @@ import Testing
     }
 
     @Test func `a candidate is refuted by two rejections, and not by doubt`() {
-        var candidate = Candidate(detection: Detection(eyes: .zero, eyeDistance: 30, roll: 0, votes: 3))
-        (candidate.examinations, candidate.rejections) = (100, 1)
-        #expect(!candidate.isRefuted(thorough: true) && candidate.isRefuted(thorough: false))
-        candidate.rejections = 2
+        var candidate = Self.candidate
+        for number in 0..<100 { candidate.record(-1, at: Double(number), lacksRoom: false) }
+        candidate.record(-5, at: 100, lacksRoom: false)
+        #expect(!candidate.isRefuted(thorough: true))
+        candidate.record(nil, at: 101, lacksRoom: false)
         #expect(candidate.isRefuted(thorough: true))
     }
+
+    @Test func `a face for which there is no room is never refuted`() {
+        var candidate = Self.candidate
+        for number in 0..<100 { candidate.record(3, at: Double(number), lacksRoom: true) }
+        #expect(!candidate.isRefuted(thorough: true) && !candidate.isRefuted(thorough: false))
+    }
+
+    @Test(arguments: [3, -0.5, -1, nil] as [Float?])
+    func `without a mask that hides faces no candidate is examined for ever`(logOdds: Float?) {
+        var candidate = Self.candidate
+        var times = 0
+        while !candidate.isRefuted(thorough: false), times < 100 {
+            candidate.record(logOdds, at: Double(times), lacksRoom: false)
+            times += 1
+        }
+        #expect(times == (logOdds == nil ? 7 : 14))
+    }
+
+    private static let candidate = Candidate(
+        detection: Detection(eyes: .zero, eyeDistance: 30, roll: 0, votes: 3))
 
     @Test func `a face to hide that came in while no frames arrived is covered in the first frame that is shown`()
         throws

@@ -12,8 +12,6 @@ import Track
 struct LightEstimator: Sendable {
     /// The light, smoothed over time.
     private(set) var light = FaceLight()
-    /// The skin's luma, smoothed over time: the median of cheeks, forehead and nose, in samples of the frame.
-    private(set) var skin: Float = 0
     private var isNew = true
 
     /// Time constant of the smoothing, in seconds.
@@ -26,7 +24,6 @@ struct LightEstimator: Sendable {
         isNew = false
         light.gain += (illumination.light.gain - light.gain) * weight
         light.cast += (illumination.light.cast - light.cast) * weight
-        skin += (illumination.skin - skin) * weight
         let direction = light.direction + (illumination.light.direction - light.direction) * weight
         light.direction = direction / max((direction * direction).sum().squareRoot(), 1e-6)
     }
@@ -92,17 +89,13 @@ struct AmbientEstimate: Sendable {
 /// The light on a face, estimated from one frame.
 struct FaceIllumination: Sendable {
     let light: FaceLight
-    /// The skin's median luma, in samples of the frame.
-    let skin: Float
-    /// The brightest parts (97th percentile) and the median skin, 0...1. For tests and tuning.
-    let (highlight, median): (Float, Float)
 
     /// The sample grid in head space for one half of the face; the other half mirrors it. z is on an ellipsoid.
     private static let rows = (first: Float(-0.75), step: Float(0.125), count: 14)
     private static let columns = (first: Float(0.06), step: Float(0.125), count: 7)
 
     init(_ pixels: borrowing PixelReader, _ face: borrowing Face, _ ambient: AmbientEstimate) {
-        var (all, skin, right, left) = (Levels(), Levels(), Levels(), Levels())
+        var (all, right, left) = (Levels(), Levels(), Levels())
         var (upper, lower) = (Levels(), Levels())
         var color = SkinColor()
         for row in 0..<Self.rows.count {
@@ -119,8 +112,6 @@ struct FaceIllumination: Sendable {
                     let (luma, chroma) = pixels[Int(p.x), Int(p.y)]
                     all.add(luma)
                     if isCheek || isNose { color.add(luma, chroma) }
-                    guard isForehead || isCheek || isNose else { continue }
-                    skin.add(luma)
                     if isCheek || isForehead {
                         if side == 0 { right.add(luma) } else { left.add(luma) }
                     }
@@ -128,12 +119,9 @@ struct FaceIllumination: Sendable {
                 }
             }
         }
-        highlight = Float(all.percentile(0.97)) / 255
-        median = Float(skin.percentile(0.5)) / 255
-        self.skin = pixels.sample(ofLevel: Float(skin.percentile(0.5)))
         var light = FaceLight()
         if all.count > 20 {
-            light.gain = Self.gain(face: highlight, ambient: ambient.highlight)
+            light.gain = Self.gain(face: Float(all.percentile(0.97)) / 255, ambient: ambient.highlight)
             light.cast = color.cast(ambient)
             light.direction = Self.direction(
                 right: right.percentile(0.5), left: left.percentile(0.5), upper: upper.percentile(0.5),
@@ -271,9 +259,6 @@ struct PixelReader: ~Escapable {
         let sample = Int(bytes[luma.offset + y * luma.stride + x * luma.step])
         return isFull ? sample : max(0, min(255, ((sample - 16) * 298) >> 8))
     }
-
-    /// Converts a full-range level to a luma sample of the frame's range.
-    func sample(ofLevel level: Float) -> Float { isFull ? level : 16 + level * 219 / 255 }
 
     /// The luma of a pixel, 0...255, and its chroma (U, V) relative to neutral, both in full range.
     subscript(x: Int, y: Int) -> (luma: Int, chroma: SIMD2<Float>) {

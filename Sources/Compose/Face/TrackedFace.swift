@@ -7,8 +7,6 @@ public struct TrackedFace: Sendable {
     public var face: Face
     /// The light on the face.
     public var light = FaceLight()
-    /// The skin's luma in samples of the frame's range: the median of cheeks, forehead and nose. 0 if unknown.
-    public var skin: Float = 0
     /// Index of the person in the compositor's state.
     var slot = 0
 
