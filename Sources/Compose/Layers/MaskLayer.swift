@@ -19,14 +19,12 @@ public struct MaskLayer: Sendable {
 
     let style: LayerStyle
     let content: Content
-    /// Whether the layer is drawn on each face, and so on nothing if there is none.
-    var isOnFaces: Bool { if case .face = content { true } else { false } }
     let stage: Stage
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
 
     /// Whether the layer is drawn on each face, and not once per frame.
-    private var isOnFaces: Bool {
+    var isOnFaces: Bool {
         if case .face = content { true } else { false }
     }
 
