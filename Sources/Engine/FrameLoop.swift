@@ -487,7 +487,7 @@ package struct FrameLoop: ~Copyable {
             case .paused: refuseCaptureRequests("Guise is paused")
             case .problem: refuseCaptureRequests("the camera is missing or in use")
             // The next frame answers them.
-            case .idle, .hidden: break
+            case .idle, .hidden, .stopped: break
             }
         }
         loopStatus.repeated += 1
