@@ -46,6 +46,8 @@ public struct Tracker: ~Copyable {
     private var known: [Rect] = []
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
+    /// The time of the last frame, seconds.
+    private var updateTime: Double?
     /// The time of the last searched frame, seconds.
     private var lastTime: Double?
     /// The time of the frame whose search was deferred, seconds.
@@ -184,7 +186,8 @@ public struct Tracker: ~Copyable {
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
         isCut = cut.update(luma)
         // After a gap nobody need be where they were.
-        let isGap = lastTime.map { seconds < $0 || seconds > $0 + Self.maxGap } ?? false
+        let isGap = updateTime.map { seconds < $0 || seconds > $0 + Self.maxGap } ?? false
+        updateTime = seconds
         if isCut || isGap { restart() }
         prepare(luma)
         for i in tracks.indices {
