@@ -13,7 +13,7 @@ icon := $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/guise.svg
 metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
 sources := Sources Tests Package.swift
 
-.PHONY: run build build-packages test accuracy test-vm test-deb sanitize soak bench fuzz sample outline \
+.PHONY: run build build-packages test accuracy verifier test-vm test-deb sanitize soak bench fuzz sample outline \
     readme-pictures lint format install uninstall manual deb tarball clean
 
 run: build sample outline
@@ -57,6 +57,11 @@ test: build sample outline lint
 accuracy: build sample outline
 	@$(SETUP) test
 	@$(call run_tests,--filter AccuracyTests)
+
+# Prints what the verifiers say about detections, for Benchmarks/verifier.py, which trains and judges them.
+verifier:
+	@$(SETUP) build
+	GUISE_VERIFIER=1 swift build -c release --product verifier-evidence --scratch-path .build-verifier
 
 # The tests with real drivers, in a virtual machine.
 test-vm: build sample

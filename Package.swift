@@ -242,6 +242,18 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     ]
 }
 
+// The program that prints what the verifiers say about detections (make verifier), for Benchmarks/verifier.py. It sees
+// the tracker's inner parts, and has its own build folder for that.
+if Context.environment["GUISE_VERIFIER"] == "1" {
+    for target in package.targets where target.name == "Track" {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-enable-testing"])]
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "verifier-evidence", dependencies: ["SystemKit", "Frames", "Track", "Capture"],
+            path: "Benchmarks/Evidence", swiftSettings: swiftSettings))
+}
+
 // Each target names what it depends on through others too: the layouts of their types are compiled into it, but SwiftPM
 // compiles a target again only if the interface of one that it names has changed (docs/workarounds.md).
 var known = Dictionary(

@@ -80,21 +80,24 @@ public struct FaceDetector: ~Copyable {
         return (result?.votes ?? 0) >= 2
     }
 
-    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely.
-    ///
-    /// A logistic regression on the residual of the two fits, the number of windows of two further face cascades that
-    /// pass there, and the number of windows of an eye cascade that pass on either eye. Trained on some 2000 detections
-    /// of faces and 370 false ones (cross-validated by picture; see docs/tracker.md).
+    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely. See `Evidence`.
     mutating func logOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
+        evidence(luma, fit, isComplete: false).logOdds
+    }
+
+    /// What the verifiers say about a fit.
+    /// - Parameter isComplete: whether to search for eyes even if they can't change the decision.
+    mutating func evidence(_ luma: borrowing LumaView, _ fit: Fit, isComplete: Bool) -> Evidence {
         let eyes = EyePair(fit.landmarks)
-        let alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
-        let lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
-        let fits = -6.09 - 0.98 * log(max(fit.fitResidual, 0.002)) + 0.95 * alt + 1.11 * lbp
+        var evidence = Evidence(fitResidual: fit.fitResidual)
+        evidence.alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
+        evidence.lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
         // Eyes cost more than all the rest: search for them only if they can change the decision.
-        guard Thresholds.undecided.contains(fits) else { return fits }
+        guard isComplete || Thresholds.undecided.contains(evidence.logOdds) else { return evidence }
         let right = eyeVotes(luma, eyes, at: eyes.right)
         let left = eyeVotes(luma, eyes, at: eyes.left)
-        return fits + 0.23 * min(right, left) + 1.06 * max(right, left)
+        (evidence.worseEye, evidence.betterEye) = (min(right, left), max(right, left))
+        return evidence
     }
 
     private mutating func eyeVotes(_ luma: borrowing LumaView, _ eyes: EyePair, at eye: Point) -> Float {

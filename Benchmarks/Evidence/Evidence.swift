@@ -1,0 +1,95 @@
+import Capture
+import Frames
+import Glibc
+import SystemKit
+
+@testable import Track
+
+/// Prints what the verifiers say about the detections in photos and clips, for Benchmarks/verifier.py to learn from:
+/// `verifier-evidence CASCADES PATCHES EVERY FILE...`.
+///
+/// Photos are searched as `Tracker.searchWhole` does. Of clips every so-manyth frame is searched, all of it, at one size
+/// under the tracker's three tilts. A line has, separated by tabs: file, frame, the tile's tilt, votes, the cascade's
+/// eye distance, the fit residual, alt, lbp, worse and better eye of `Evidence`, and x and y of the mean of eyes, nose
+/// and mouth, of the right eye and of the left one. Each line's patch is appended to PATCHES. A file has a line with
+/// nothing but its name first.
+@main struct EvidencePrinter {
+    /// Log-odds below which a detection is left out: far below `Thresholds.candidateLogOdds`.
+    private static let hopeless: Float = -6
+    /// A patch's side and the distance between the eyes in it, pixels: from above the brows to the chin.
+    private static let (side, eyes): (Int, Float) = (64, 24)
+
+    static func main() throws {
+        let words = CommandLine.arguments
+        guard words.count > 4, let every = Int(words[3]), every > 0 else {
+            throw Problem(.invalid, "verifier-evidence CASCADES PATCHES EVERY FILE...", fix: "give all of them")
+        }
+        let model = try LandmarkModel(path: LandmarkModel.debianPath, cache: nil)
+        var detector = try FaceDetector(catalog: try CascadeCatalog(folder: words[1]), cache: nil)
+        guard let patches = unsafe fopen(words[2], "wb") else {
+            throw Problem(.forbidden, "cannot write \(words[2])", fix: "name another file")
+        }
+        for path in words[4...] {
+            do { try search(path, every, &detector, model, patches) } catch { print("\(path)\tfailed") }
+        }
+        _ = unsafe fclose(patches)
+    }
+
+    private static func search(
+        _ path: String, _ every: Int, _ detector: inout FaceDetector, _ model: borrowing LandmarkModel,
+        _ patches: UnsafeMutablePointer<FILE>
+    ) throws {
+        var clip = try Clip(path: path)
+        let isPhoto = clip.isPhoto
+        print(path)
+        var patch = [UInt8](repeating: 0, count: side * side)
+        while true {
+            let arrival = try clip.withFrame { view, time in
+                guard isPhoto || time.number % every == 0 else { return }
+                for size in isPhoto ? [1, 1.063, 1.129] as [Float] : [1] {
+                    // As Tracker.searchWhole and Tracker.prepare have it.
+                    let smallest = max(20, 0.05 * Float(min(view.luma.width, view.luma.height)))
+                    let rolls: [Float] = isPhoto ? [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50] : [0, 40, -40]
+                    let tiles = ScanScheduler(
+                        width: view.luma.width, height: view.luma.height, smallest: size * smallest, rolls: rolls
+                    ).tiles
+                    for region in tiles {
+                        detector.detect(view.luma, in: region)
+                        for found in detector.detections {
+                            guard let fit = detector.fit(view.luma, at: found) else { continue }
+                            let evidence = detector.evidence(view.luma, fit, isComplete: true)
+                            guard evidence.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
+                                continue
+                            }
+                            let region = PatchTransform(
+                                center: box(Point(0.5, 0.5)),
+                                scale: abs(box.determinant).squareRoot() * EyePair(model.meanShape).distance / eyes,
+                                roll: degrees(Frames.atan2(box.c, box.a)))
+                            var samples = patch.mutableSpan
+                            resample(view.luma, by: region.map(side: side), into: &samples, width: side, height: side)
+                            _ = unsafe fwrite(patch, 1, patch.count, patches)
+                            line(path, time.number, found, evidence, fit)
+                        }
+                    }
+                }
+            }
+            switch arrival {
+            case .frame: break
+            case .nothing: clip.wait()
+            case .end: return
+            }
+        }
+    }
+
+    private static func line(_ path: String, _ frame: Int, _ found: Detection, _ evidence: Evidence, _ fit: Fit) {
+        let eyes = EyePair(fit.landmarks)
+        let mouth = (fit.landmarks[48] + fit.landmarks[54]) / 2
+        let middle = (eyes.right + eyes.left + fit.landmarks[30] + mouth) / 4
+        let numbers = [
+            found.roll, Float(found.votes), found.eyeDistance, evidence.fitResidual, evidence.alt, evidence.lbp,
+            evidence.worseEye, evidence.betterEye, middle.x, middle.y, eyes.right.x, eyes.right.y, eyes.left.x,
+            eyes.left.y,
+        ]
+        print("\(path)\t\(frame)\t" + numbers.map { "\($0)" }.joined(separator: "\t"))
+    }
+}
