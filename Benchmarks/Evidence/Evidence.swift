@@ -8,16 +8,15 @@ import SystemKit
 /// Prints what the verifiers say about the detections in photos and clips, for Benchmarks/verifier.py to learn from:
 /// `verifier-evidence CASCADES PATCHES EVERY FILE...`.
 ///
-/// Photos are searched as `Tracker.searchWhole` does. Of clips every so-manyth frame is searched, all of it, at one size
-/// under the tracker's three tilts. A line has, separated by tabs: file, frame, the tile's tilt, votes, the cascade's
+/// Photos are searched as `Tracker.searchWhole` does. Of clips every so-manyth frame is searched, at one size, under
+/// the tracker's three tilts. A line has, separated by tabs: file, frame, the tile's tilt, votes, the cascade's
 /// eye distance, the fit residual, alt, lbp, worse and better eye of `Evidence`, and x and y of the mean of eyes, nose
-/// and mouth, of the right eye and of the left one. Each line's patch is appended to PATCHES. A file has a line with
-/// nothing but its name first.
+/// and mouth, of the right eye and of the left one, and pattern and log-odds as they are now. Each line's patch is
+/// appended to PATCHES. A file has a line with nothing but its name first.
 @main struct EvidencePrinter {
     /// Log-odds below which a detection is left out: far below `Thresholds.candidateLogOdds`.
     private static let hopeless: Float = -6
-    /// A patch's side and the distance between the eyes in it, pixels: from above the brows to the chin.
-    private static let (side, eyes): (Int, Float) = (64, 24)
+    private static let side = FacePattern.side
 
     static func main() throws {
         let words = CommandLine.arguments
@@ -61,10 +60,7 @@ import SystemKit
                             guard evidence.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
                                 continue
                             }
-                            let region = PatchTransform(
-                                center: box(Point(0.5, 0.5)),
-                                scale: abs(box.determinant).squareRoot() * EyePair(model.meanShape).distance / eyes,
-                                roll: degrees(Frames.atan2(box.c, box.a)))
+                            let region = FacePattern.region(box, eyes: EyePair(model.meanShape).distance)
                             var samples = patch.mutableSpan
                             resample(view.luma, by: region.map(side: side), into: &samples, width: side, height: side)
                             _ = unsafe fwrite(patch, 1, patch.count, patches)
@@ -88,7 +84,7 @@ import SystemKit
         let numbers = [
             found.roll, Float(found.votes), found.eyeDistance, evidence.fitResidual, evidence.alt, evidence.lbp,
             evidence.worseEye, evidence.betterEye, middle.x, middle.y, eyes.right.x, eyes.right.y, eyes.left.x,
-            eyes.left.y,
+            eyes.left.y, evidence.pattern, evidence.logOdds,
         ]
         print("\(path)\t\(frame)\t" + numbers.map { "\($0)" }.joined(separator: "\t"))
     }

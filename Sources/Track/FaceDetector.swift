@@ -10,6 +10,7 @@ public struct FaceDetector: ~Copyable {
     private var secondClassifier: CascadeClassifier
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
+    private var pattern = FacePattern()
     /// The regression trees; nil if their data is not installed.
     private var fitter: PatchFitter?
     /// The replacement for the trees if their data is not installed.
@@ -89,7 +90,11 @@ public struct FaceDetector: ~Copyable {
     /// - Parameter isComplete: whether to search for eyes even if they can't change the decision.
     mutating func evidence(_ luma: borrowing LumaView, _ fit: Fit, isComplete: Bool) -> Evidence {
         let eyes = EyePair(fit.landmarks)
-        var evidence = Evidence(fitResidual: fit.fitResidual)
+        var evidence = Evidence(fitResidual: fit.fitResidual, eyeDistance: eyes.distance)
+        if let model = fitter?.model, let box = model.box(around: fit.landmarks) {
+            evidence.pattern = pattern.score(
+                luma, FacePattern.region(box, eyes: EyePair(model.meanShape).distance))
+        }
         evidence.alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
         evidence.lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
         // Eyes cost more than all the rest: search for them only if they can change the decision.

@@ -13,7 +13,7 @@ struct Track: Sendable {
     static let neededTiny: Float = 3
     static let confirmLogOdds: Float = 0.35
     static let confirmTinyLogOdds: Float = 0.8
-    /// Log-odds at which one frame is enough: the highest in pictures without faces and cats is 0.11.
+    /// Log-odds at which one frame is enough: 2 % of pictures without faces have a detection above 0.94.
     static let confirmAtOnceLogOdds: Float = 2
     /// The minimum log-odds of the last frame for a face to be confirmed.
     static let vetoLogOdds: Float = -0.5

@@ -577,8 +577,7 @@ public struct Tracker: ~Copyable {
         if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) }) { return nil }
         guard let fit = detector.fit(luma, at: detection) else { return -.infinity }
         let logOdds = detector.logOdds(luma, fit)
-        let isTiny = detection.eyeDistance < Thresholds.tinyEyes
-        guard logOdds > needed + (isTiny ? Thresholds.tinyPenalty : 0) else { return logOdds }
+        guard logOdds > needed else { return logOdds }
         var track = Track(id: nextID, slot: freeSlot, fit, logOdds: logOdds, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
             guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else {
