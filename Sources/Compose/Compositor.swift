@@ -148,6 +148,7 @@ public struct Compositor: ~Copyable {
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
+        canvas.meshes.detail = MeshDetail(enlargement: abs(placement.determinant).squareRoot())
         if let loadedOutline {
             drawBehindPeople(on: &canvas, loadedOutline.model, elapsed: elapsed)
         } else {

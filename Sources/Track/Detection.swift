@@ -47,9 +47,13 @@ struct Evidence: Sendable {
     /// Eyes farther apart than this, pixels, tell no more: about the patches' own resolution.
     private static let largest: Float = 40
 
+    /// The size's share of the log-odds.
+    /// - Parameter eyeDistance: pixels.
+    static func share(ofSize eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
+
     /// A logistic regression, trained and judged by Benchmarks/verifier.py (see docs/tracker.md).
     var logOdds: Float {
-        let fits = -10.132 - 0.860 * log(max(fitResidual, 0.002)) + 1.324 * log(min(max(eyeDistance, 1), Self.largest))
+        let fits = -10.132 - 0.860 * log(max(fitResidual, 0.002)) + Self.share(ofSize: eyeDistance)
         return fits + 0.664 * alt + 0.888 * lbp + pattern + 0.577 * worseEye + 1.213 * betterEye
     }
 }

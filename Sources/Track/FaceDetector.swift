@@ -97,8 +97,11 @@ public struct FaceDetector: ~Copyable {
         }
         evidence.alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
         evidence.lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
-        // Eyes cost more than all the rest: search for them only if they can change the decision.
-        guard isComplete || Thresholds.undecided.contains(evidence.logOdds) else { return evidence }
+        // Eyes cost more than all the rest: search for them only if they can change the decision. Without the trees'
+        // data they also tell which of two detections is better placed.
+        guard isComplete || eyeDetector != nil || Thresholds.undecided.contains(evidence.logOdds) else {
+            return evidence
+        }
         let right = eyeVotes(luma, eyes, at: eyes.right)
         let left = eyeVotes(luma, eyes, at: eyes.left)
         (evidence.worseEye, evidence.betterEye) = (min(right, left), max(right, left))

@@ -106,6 +106,7 @@ struct FacePattern: ~Copyable {
         let (cells, half) = (Self.cells, Self.cells / 2)
         if column < half { return table[row * half + column] }
         let w = table[row * half + cells - 1 - column]
-        return [w[0], w[7], w[6], w[5], w[4], w[3], w[2], w[1]]
+        // From components: the compiler sometimes builds an array for an array literal.
+        return SIMD8(w[0], w[7], w[6], w[5], w[4], w[3], w[2], w[1])
     }
 }

@@ -40,7 +40,7 @@ public struct Tracker: ~Copyable {
     private var scheduler: ScanScheduler?
     private var motion: FrameMotion?
     /// Detections to examine, the next one first.
-    private var pendingCandidates: [Candidate] = []
+    private(set) var pendingCandidates: [Candidate] = []
     private var isCandidatesTurn = false
     /// Boxes of the confirmed faces, pixels.
     private var known: [Rect] = []

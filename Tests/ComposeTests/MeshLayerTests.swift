@@ -284,6 +284,59 @@ struct MeshLayerTests {
         #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
     }
 
+    /// The mean difference of neighbouring pixels in a row, levels of luma: the sharper, the larger.
+    private static func sharpness(_ picture: Samples) -> Double {
+        var (sum, count) = (0, 0)
+        for y in 0..<layout.height {
+            for x in 1..<layout.width {
+                let (a, b) = (picture.bytes[y * layout.width + x - 1], picture.bytes[y * layout.width + x])
+                let difference = Int(a) - Int(b)
+                sum += difference * difference
+                if a != 120 || b != 120 { count += 1 }
+            }
+        }
+        return Double(sum) / Double(max(1, count))
+    }
+
+    @Test func `a mesh on a head that moves fast is as soft as its motion, in its place, and sharp at rest`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#)
+        func face(_ step: Int) -> Face {
+            makeFace(at: Point(100 + 12 * Float(step), 225), scale: 120, yaw: 8 * Float(step))
+        }
+        func fresh(_ step: Int) throws -> Samples {
+            var canvas = Canvas(Self.layout)
+            return try Self.drawn(hat, face(step), on: &canvas)
+        }
+        var canvas = Canvas(Self.layout)
+        for step in 0..<2 { _ = try Self.drawn(hat, face(step), on: &canvas) }
+        let moving = try Self.drawn(hat, face(2), on: &canvas)
+        let sharp = try fresh(2)
+        print("sharpness \(Self.sharpness(moving)), drawn anew \(Self.sharpness(sharp))")
+        #expect(Self.sharpness(moving) < 0.9 * Self.sharpness(sharp))
+        let (seen, drawn) = (Self.covered(moving), Self.covered(sharp))
+        #expect(seen.symmetricDifference(drawn).count < drawn.count / 25, "it covers the same place")
+        for _ in 0..<3 { _ = try Self.drawn(hat, face(2), on: &canvas) }
+        let rested = Self.distance(try Self.drawn(hat, face(2), on: &canvas), sharp)
+        #expect(rested.worst <= 1, "\(rested)")
+    }
+
+    @Test func `on an enlarged picture a mesh is no sharper than the picture, and in the same place`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#)
+        func drawn(enlargement: Float) throws -> Samples {
+            var canvas = Canvas(Self.layout)
+            canvas.meshes.detail = MeshDetail(enlargement: enlargement)
+            return try Self.drawn(hat, makeFace(at: Point(160, 225), scale: 120), on: &canvas)
+        }
+        let sharp = try drawn(enlargement: 1)
+        #expect(Self.distance(sharp, try drawn(enlargement: 1.1)).worst == 0)
+        for enlargement in [1.4, 1.5, 2, 3] as [Float] {
+            let soft = try drawn(enlargement: enlargement)
+            #expect(Self.sharpness(soft) < 0.9 * Self.sharpness(sharp), "\(enlargement)")
+            let (seen, whole) = (Self.covered(soft), Self.covered(sharp))
+            #expect(seen.symmetricDifference(whole).count < whole.count / 25, "\(enlargement)")
+        }
+    }
+
     @Test func `a frame that must not wait shows a slightly outdated impostor, and the next frame a new one`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }

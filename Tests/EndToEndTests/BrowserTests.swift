@@ -412,7 +412,7 @@ extension EndToEnd {
                     ...[...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data),
                     ...["title", "aria-label", "placeholder", "alt"].map((name) => one.getAttribute(name) ?? ""),
                 ].map((text) => `${one.id || one.className || one.tagName}: ${text.trim()}`)
-                    .filter((line) => /[a-z]{2}/i.test(line.slice(line.indexOf(": ")).replace(/Guise|\b(ms|[kMG]B)\b|\.(mp4|png)/g, ""))))
+                    .filter((line) => /[a-z]{2}/i.test(line.slice(line.indexOf(": ")).replace(/Guise|\b(ms|[kMG]B)\b|(\/.*)?\.(mp4|png)/g, ""))))
                 .join("\n")
             """#
 

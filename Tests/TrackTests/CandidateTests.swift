@@ -99,7 +99,10 @@ import Testing
                 tracker.update(blurred.view.luma, at: Double(number) / 30)
                 number += 1
             }
-            guard isCovered(Point(332, 226), by: tracker), tracker.faces.isEmpty else { continue }
+            // One that was rejected already is refuted by the next frame.
+            guard isCovered(Point(332, 226), by: tracker), tracker.faces.isEmpty,
+                tracker.pendingCandidates.allSatisfy({ $0.rejections == 0 })
+            else { continue }
             tested += 1
             tracker.update(empty.view.luma, at: Double(number) / 30)
             let isStillCovered = isCovered(Point(332, 226), by: tracker)

@@ -55,12 +55,17 @@ struct MeshLayer: Layer {
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
         let slot = canvas.meshes.impostors.slot(of: owner)
-        let request = HeadMesh.DrawRequest(mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale)
+        let moved = canvas.meshes.impostors.entries[slot].trackHead(
+            tracked.face.head.origin, scale: tracked.face.head.scale)
+        let detail = canvas.meshes.detail.reduced(
+            by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale)
+        let request = HeadMesh.DrawRequest(
+            mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail)
         var map: Affine? = .identity
-        let carried = mesh.reprojection(canvas.meshes.impostors.entries[slot], state)
+        let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)
+        let carried = isSharp ? mesh.reprojection(canvas.meshes.impostors.entries[slot], state) : nil
         let maxDeviation = Impostor.maxLag * request.scale
-        let tolerance = canvas.meshes.impostors.entries[slot].trackHead(tracked.face.head.origin)
-        if let carried, carried.deviation <= min(tolerance, max(maxDeviation, 1)) {
+        if let carried, carried.deviation <= min(1 + Impostor.smear * moved, max(maxDeviation, 1)) {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= maxDeviation {
             map = carried.map

@@ -36,11 +36,12 @@ struct HeadMesh: Sendable {
         let state: FrameState
         /// Pixels per head unit.
         let scale: Float
+        let detail: MeshDetail
 
         /// Draws the mesh into an entry of the impostor cache.
         /// - Returns: false if none of it is near the frame.
         func draw(on scratch: inout MeshScratch, _ slot: Int, _ layout: FrameLayout) -> Bool {
-            mesh.draw(on: &scratch, slot, state, scale: scale, layout)
+            mesh.draw(on: &scratch, slot, state, scale: scale, detail, layout)
         }
     }
 
@@ -73,7 +74,8 @@ struct HeadMesh: Sendable {
     /// - Parameter scale: pixels per head unit.
     /// - Returns: false if none of it is near the frame.
     private func draw(
-        on scratch: inout MeshScratch, _ slot: Int, _ state: FrameState, scale: Float, _ layout: FrameLayout
+        on scratch: inout MeshScratch, _ slot: Int, _ state: FrameState, scale: Float, _ detail: MeshDetail,
+        _ layout: FrameLayout
     ) -> Bool {
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
@@ -86,9 +88,10 @@ struct HeadMesh: Sendable {
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
-                let corner = corner(vertex, seen, piece, state.lighting)
+                var corner = corner(vertex, seen, piece, state.lighting)
                 low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
                 high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
+                corner.position = detail.drawn(corner.position)
                 scratch.corners.append(corner)
             }
         }
@@ -101,12 +104,12 @@ struct HeadMesh: Sendable {
             covering: pointwiseMin(low, low + fall - blurMargin) - border,
             pointwiseMax(high, high + fall + blurMargin) + border
         )
-        guard let region, scratch.impostors.entries[slot].begin(region, in: layout) else { return false }
-        let drawn = scratch.impostors.entries[slot].layer.region
+        guard let region, scratch.beginImpostor(slot, region, detail, in: layout) else { return false }
+        let drawn = scratch.layer.region
         scratch.rasterizer.begin(drawn, range: range)
         if let occluder {
-            scratch.occlude(occluder.covered, state.view, hides: false)
-            scratch.occlude(occluder.mesh, state.view, hides: true)
+            scratch.occlude(occluder.covered, state.view, detail, hides: false)
+            scratch.occlude(occluder.mesh, state.view, detail, hides: true)
         }
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
@@ -116,27 +119,31 @@ struct HeadMesh: Sendable {
                 for piece in pieces {
                     let count = piece.mesh.vertices.count
                     if (piece.material.opacity < 1) == (pass == 1) {
-                        scratch.draw(piece, from: first, surface(piece, scale))
+                        scratch.draw(piece, from: first, surface(piece, scale * detail.pixels))
                     }
                     first += count
                 }
             }
-            scratch.rasterizer.resolve(into: &scratch.impostors.entries[slot].layer)
+            scratch.rasterizer.resolve(into: &scratch.layer)
         }
-        recordCorners(on: &scratch.impostors.entries[slot], scratch.corners, state)
+        recordCorners(on: &scratch.impostors.entries[slot], scratch.layer, scratch.corners, detail, state)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
-                in: &scratch.impostors.entries[slot].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
-                range: range,
-                border: warpBorder)
+                in: &scratch.layer, offset: fall * detail.pixels, blur: 0.1 * scale * detail.pixels, strength: shadow,
+                range: range, border: warpBorder)
         }
-        scratch.impostors.entries[slot].layer.markArt()
+        scratch.finishImpostor(slot, detail)
         return true
     }
 
     /// Records the positions and colours of visible corners, some from each piece.
-    /// - Parameter corners: of all pieces, in their order.
-    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ state: FrameState) {
+    /// - Parameters:
+    ///   - layer: the drawn picture, without its shadow.
+    ///   - corners: of all pieces, in their order, in drawn pixels.
+    private func recordCorners(
+        on impostor: inout Impostor, _ layer: borrowing LayerBuffer, _ corners: borrowing [RasterVertex],
+        _ detail: MeshDetail, _ state: FrameState
+    ) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
         var first = 0
@@ -152,11 +159,10 @@ struct HeadMesh: Sendable {
                 let facing = state.view.turned(piece.mesh.vertices[i].normal).z
                 guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
-                guard impostor.shows(Point(corner.position.x, corner.position.y)) else { continue }
+                let place = Point(corner.position.x, corner.position.y)
+                guard layer.isDrawn(at: place) else { continue }
                 impostor.recordCorner(
-                    Impostor.Corner(
-                        piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),
-                        color: corner.color))
+                    Impostor.Corner(piece: number, vertex: i, position: detail.shown(place), color: corner.color))
             }
             first += count
         }

@@ -28,6 +28,8 @@ struct Impostor: ~Copyable {
 
     /// The picture, including the contact shadow.
     var layer = LayerBuffer()
+    /// The detail with which the picture was drawn.
+    private(set) var detail = MeshDetail.full
     /// The layer and face that the picture shows; nil if the entry was never used.
     fileprivate(set) var owner: Owner?
     /// The cache's clock when the picture was last used; 0: never.
@@ -36,6 +38,8 @@ struct Impostor: ~Copyable {
     private(set) var referenceCorners: [Corner] = []
     /// The head's position in the last frame, in pixels.
     fileprivate var head: Point?
+    /// The head's fastest motion of late, in pixels per frame.
+    private(set) var motion: Float = 0
     /// Whether the picture is complete; false if a part beyond the frame's edges was left out.
     private var isWhole = true
 
@@ -77,29 +81,36 @@ struct Impostor: ~Copyable {
     /// is redrawn: no corner is off by more than 6 % of the eye distance, for one frame, on a head that moves fast and
     /// so is blurred.
     static let maxLag: Float = 0.06
+    /// The part of `motion` that is left in the next frame, so that detail doesn't change with each frame.
+    private static let calming: Float = 0.5
     /// The largest `warpError` in pixels: for a head at rest, and for one that moves fast.
     private static let usualWarpError: Float = 1 / 16
     static let maxWarpError: Float = 1 / 5
 
     /// Pixels beyond the frame's edges that are drawn too, since they may move into the frame; even.
-    private static let margin = 4 * warpBorder
+    static let margin = 4 * warpBorder
 
     init() { referenceCorners.reserveCapacity(Self.maxReferenceCorners) }
 
     /// Records the head's position in this frame.
-    /// - Parameter head: in pixels.
-    /// - Returns: the largest deviation at which the picture may be reused.
-    mutating func trackHead(_ head: Point) -> Float {
+    /// - Parameters:
+    ///   - head: in pixels.
+    ///   - scale: pixels between the eyes.
+    /// - Returns: how far the head moved since the last frame, in pixels.
+    mutating func trackHead(_ head: Point, scale: Float) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
-        return 1 + Self.smear * moved
+        // A head that is elsewhere was found again.
+        motion = moved > scale ? 0 : max(moved, motion * Self.calming)
+        return moved
     }
 
     /// Discards the picture, and prepares for a new one.
     /// - Parameter region: the new picture's bounding box in pixels.
     /// - Returns: false if none of it is near the frame.
-    mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
+    mutating func begin(_ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool {
         invalidate()
+        self.detail = detail
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
         isWhole = layer.region.width >= region.width && layer.region.height >= region.height
         return true
@@ -111,14 +122,6 @@ struct Impostor: ~Copyable {
     /// Adds a reference corner, up to `maxReferenceCorners`.
     mutating func recordCorner(_ reference: Corner) {
         if referenceCorners.count < Self.maxReferenceCorners { referenceCorners.append(reference) }
-    }
-
-    /// Whether the picture shows anything at a corner's position. It doesn't where the head hides the mesh.
-    func shows(_ place: Point) -> Bool {
-        let region = layer.region
-        let (x, y) = (place.x.rounded() - Float(region.x), place.y.rounded() - Float(region.y))
-        guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }
-        return layer.readPixels[Int(y) * layer.stride + Int(x)] >> 24 != 0
     }
 
     /// The affine map that moves the reference corners as closely as possible to their positions now (least squares),

@@ -5,6 +5,10 @@ struct MeshScratch: ~Copyable {
     var rasterizer = Rasterizer()
     var impostors = ImpostorCache()
     var corners: [RasterVertex] = []
+    /// What is being drawn.
+    var layer = LayerBuffer()
+    /// The detail that the frame can show.
+    var detail = MeshDetail.full
     /// Whether slightly outdated impostors may be shown once more and redrawn by `drawDeferred`.
     var mayLag = false
     private var deferred: [HeadMesh.DrawRequest] = []
@@ -28,15 +32,39 @@ struct MeshScratch: ~Copyable {
         deferred.removeAll(keepingCapacity: true)
     }
 
+    /// Prepares `layer` for the new picture of an impostor.
+    /// - Parameter region: the picture's bounding box in pixels of the frame.
+    /// - Returns: false if none of it is near the frame.
+    mutating func beginImpostor(_ slot: Int, _ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool
+    {
+        guard impostors.entries[slot].begin(region, detail, in: layout) else { return false }
+        guard detail != .full else {
+            swap(&layer, &impostors.entries[slot].layer)
+            return true
+        }
+        let drawn = detail.drawn(impostors.entries[slot].layer.region)
+        return layer.begin(drawn, in: layout, margin: Impostor.margin)
+    }
+
+    /// Hands the picture in `layer` over to an impostor.
+    mutating func finishImpostor(_ slot: Int, _ detail: MeshDetail) {
+        if detail == .full {
+            swap(&layer, &impostors.entries[slot].layer)
+        } else {
+            impostors.entries[slot].layer.draw(layer, by: detail.enlargement)
+        }
+        impostors.entries[slot].layer.markArt()
+    }
+
     /// Starts a mesh: the corners appended from now on belong to it.
     mutating func begin() { first = corners.count }
 
     /// Adds a mesh as an occluder.
     /// - Parameter hides: false for a mesh that only receives shadows.
-    mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, hides: Bool) {
+    mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, _ detail: MeshDetail, hides: Bool) {
         begin()
         for vertex in mesh.vertices {
-            var position = view(vertex.position)
+            var position = detail.drawn(view(vertex.position))
             // The largest depth.
             if !hides { position.z = 0 }
             corners.append(RasterVertex(position: position, color: .zero, texture: .zero))

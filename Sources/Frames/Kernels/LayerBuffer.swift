@@ -49,6 +49,14 @@ public struct LayerBuffer: ~Copyable {
         @_lifetime(borrow self) get { words.span }
     }
 
+    /// Whether anything is drawn at a position.
+    /// - Parameter place: pixels of the picture that the region is of.
+    public func isDrawn(at place: Point) -> Bool {
+        let (x, y) = (place.x.rounded() - Float(region.x), place.y.rounded() - Float(region.y))
+        guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }
+        return words[Int(y) * stride + Int(x)] >> 24 != 0
+    }
+
     /// Marks the blocks that contain art, for `compositeLayer` with a map; called after drawing.
     public mutating func markArt() {
         // Taken out meanwhile: while a span of the words exists, nothing else can be modified.

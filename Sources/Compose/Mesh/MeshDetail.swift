@@ -1,0 +1,69 @@
+import Frames
+
+/// The resolution at which a mesh is drawn, before it is enlarged to the frame's: no finer than what the frame can show.
+struct MeshDetail: Equatable, Sendable {
+    /// Drawn pixels for each pixel of the frame, across and down: 0.5...1.
+    let pixels: Float
+
+    /// The frame's own resolution.
+    static let full = MeshDetail(pixels: 1)
+    private static let least: Float = 0.5
+    /// Frames that are enlarged by less than this are as sharp as others.
+    private static let enlarged: Float = 1.2
+    /// Pixels of motion between two frames from which on a mesh is drawn at half resolution. A camera that exposes for
+    /// half of the frame's time blurs the face over more than a pixel then.
+    private static let fast: Float = 2.5
+
+    /// The fewest drawn pixels between the eyes: smaller meshes cost little, and the blur of their contact shadow, a
+    /// tenth of this, is as wide as a cell of shadow.
+    private static let smallest: Float = 80
+    /// The detail from which on enlarging costs as much as it saves.
+    private static let worthwhile: Float = 0.85
+
+    private init(pixels: Float) { self.pixels = pixels }
+
+    /// The detail of a frame that was enlarged from a smaller one.
+    init(enlargement: Float) {
+        self.init(pixels: enlargement > Self.enlarged ? max(Self.least, 1 / enlargement) : 1)
+    }
+
+    /// The detail on a head.
+    /// - Parameters:
+    ///   - motion: pixels of the frame from one frame to the next.
+    ///   - scale: pixels of the frame between the eyes.
+    func reduced(by motion: Float, scale: Float) -> MeshDetail {
+        let wanted = max(motion > Self.fast ? Self.least : pixels, Self.smallest / max(scale, 1))
+        return wanted < Self.worthwhile ? MeshDetail(pixels: wanted) : .full
+    }
+
+    /// Whether a picture of this detail may be shown where another one is wanted. A small lack is invisible, and a head
+    /// that changes its size a little needs no new picture.
+    func suffices(for wanted: MeshDetail) -> Bool { pixels >= 0.9 * wanted.pixels }
+
+    /// Where the centre of the frame's first pixel is, in drawn pixels.
+    private var shift: Float { (pixels - 1) / 2 }
+
+    /// A position in drawn pixels; the depth stays.
+    @inline(__always)
+    func drawn(_ place: SIMD4<Float>) -> SIMD4<Float> {
+        place * SIMD4(pixels, pixels, 1, 1) + SIMD4(shift, shift, 0, 0)
+    }
+
+    /// A position in pixels of the frame.
+    func shown(_ drawn: Point) -> Point { (drawn - shift) / pixels }
+
+    /// A region of the frame in drawn pixels.
+    func drawn(_ region: PixelRect) -> PixelRect {
+        func scaled(_ place: Int) -> Float { Float(place) * pixels }
+        let (x, y) = (Int(scaled(region.x).rounded(.down)), Int(scaled(region.y).rounded(.down)))
+        return PixelRect(
+            x: x, y: y, width: Int(scaled(region.x + region.width).rounded(.up)) - x,
+            height: Int(scaled(region.y + region.height).rounded(.up)) - y)
+    }
+
+    /// The map from drawn pixels to the frame's.
+    var enlargement: Affine {
+        let scale = 1 / pixels
+        return Affine(a: scale, b: 0, c: 0, d: scale, tx: 0 - shift * scale, ty: 0 - shift * scale)
+    }
+}
