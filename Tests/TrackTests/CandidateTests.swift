@@ -131,13 +131,13 @@ import Testing
         #expect(tracker.faces.count >= 1 && overlaps == 0)
     }
 
-    @Test func `a candidate is refuted by two rejections, and not by doubt`() {
+    @Test func `a candidate is refuted by two frames, not by two looks at one`() {
         var candidate = Self.candidate
-        for number in 0..<100 { candidate.record(-1, at: Double(number), lacksRoom: false) }
-        candidate.record(-5, at: 100, lacksRoom: false)
-        #expect(!candidate.isRefuted(thorough: true))
-        candidate.record(nil, at: 101, lacksRoom: false)
-        #expect(candidate.isRefuted(thorough: true))
+        for seconds in [0.1, 0.1, 0.2] {
+            #expect(!candidate.isRefuted(thorough: true), "before \(seconds) s")
+            candidate.record(nil, at: seconds, lacksRoom: false)
+        }
+        #expect(candidate.isRefuted(thorough: true) && !candidate.isRefuted(thorough: false))
     }
 
     @Test func `a face for which there is no room is never refuted`() {
