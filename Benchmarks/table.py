@@ -5,11 +5,10 @@ RESULTS is a folder of what `guise track --json` printed for each item of DATA (
 slashes replaced), DATA a folder with an index.json of labelled pictures, or of clips and pictures without faces, where
 NAME_PICTURE is of source NAME. Each figure is by folds of sources: all, 95 % of 1000 bootstrap samples of sources, and
 the worst fold. The worst fold is the judge: figures over all may owe much to a few sources. Needs numpy."""
-import collections, json, os, re, sys, zlib
+import collections, json, os, sys, zlib
 import numpy as np
+from verifier import FOLDS, POINTS, source_of
 
-FOLDS = 6
-NAMES = ("right_eye", "left_eye", "nose", "mouth")
 # As in evaluate.py: farther from the label than this, in its eye distances, a face is not found; eyes closer together
 # than this, pixels, are not scored.
 FAR, LEAST = 0.5, 8
@@ -17,7 +16,7 @@ FAR, LEAST = 0.5, 8
 
 def points(face):
     face = face.get("points", face)
-    return np.array([face[n] for n in NAMES], float) if all(face.get(n) for n in NAMES) else None
+    return np.array([face[n] for n in POINTS], float) if all(face.get(n) for n in POINTS) else None
 
 
 def tracked(path):
@@ -66,7 +65,7 @@ def items(results, data):
         path = os.path.join(results, name.replace("/", "_") + ".jsonl")
         if not os.path.exists(path):
             continue
-        found, source = tracked(path), re.split(r"[ (]", item["source"])[0]
+        found, source = tracked(path), source_of(item)
         kind = item.get("kind") if item["type"] == "video" else item["type"]
         if kind in ("negative", "nonface"):
             people = [f for faces in found.values() for f in faces]

@@ -25,6 +25,11 @@ ON_FACE, OFF_FACE = 0.5, 1.5
 POINTS = ("right_eye", "left_eye", "nose", "mouth")
 
 
+def source_of(item):
+    """The source of an item of index.json, without what is said of it in brackets."""
+    return re.split(r"[ (]", item["source"])[0]
+
+
 def labels(data):
     """Labelled faces of each picture and frame: (middle, eye distance, whether it counts); sources; completeness."""
     faces, source, complete, kinds = {}, {}, {}, {}
@@ -46,7 +51,7 @@ def labels(data):
     for item in json.load(open(os.path.join(data, "index.json"))):
         name = item["name"]
         kinds[name] = item.get("kind") if item["type"] == "video" else item["type"]
-        source[name] = re.split(r"[ (]", item["source"])[0]
+        source[name] = source_of(item)
         complete[name] = item.get("complete", kinds[name] in ("face", "negative"))
         if name in photos:
             faces[name] = {0: read(photos[name]["faces"])}

@@ -45,12 +45,12 @@ import SystemKit
         while true {
             let arrival = try clip.withFrame { view, time in
                 guard isPhoto || time.number % every == 0 else { return }
-                for size in isPhoto ? [1, 1.063, 1.129] as [Float] : [1] {
-                    // As Tracker.searchWhole and Tracker.prepare have it.
-                    let smallest = max(20, 0.05 * Float(min(view.luma.width, view.luma.height)))
-                    let rolls: [Float] = isPhoto ? [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50] : [0, 40, -40]
+                let shorter = Float(min(view.luma.width, view.luma.height))
+                let smallest = max(Float(ScanScheduler.sizes.lowerBound), Tracker.Settings().minSize * shorter)
+                for size in isPhoto ? Tracker.photoSizes : [1] {
                     let tiles = ScanScheduler(
-                        width: view.luma.width, height: view.luma.height, smallest: size * smallest, rolls: rolls
+                        width: view.luma.width, height: view.luma.height, smallest: size * smallest,
+                        rolls: isPhoto ? Tracker.photoRolls : Tracker.rolls
                     ).tiles
                     for region in tiles {
                         detector.detect(view.luma, in: region)

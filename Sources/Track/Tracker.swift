@@ -89,8 +89,10 @@ public struct Tracker: ~Copyable {
     private static let firstRuns = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of
     /// `ScanScheduler.step`), and at these head tilts, degrees.
-    private static let photoSizes: [Float] = [1, 1.063, 1.129]
-    private static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
+    static let photoSizes: [Float] = [1, 1.063, 1.129]
+    static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
+    /// The head tilts at which frames of clips and cameras are searched, degrees.
+    static let rolls: [Float] = [0, 40, -40]
     /// Seconds after motion during which a new face is expected.
     private static let unrest = 1.0
     /// The number of faces that count as a crowd.
@@ -334,7 +336,7 @@ public struct Tracker: ~Copyable {
         guard scheduler == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         scheduler = ScanScheduler(
-            width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
+            width: luma.width, height: luma.height, smallest: smallest(luma), rolls: Self.rolls)
         motion = FrameMotion(width: luma.width, height: luma.height)
         cats?.restart(width: luma.width, height: luma.height)
         removeAllTracks()

@@ -36,6 +36,7 @@ struct HeadMesh: Sendable {
         let state: FrameState
         /// Pixels per head unit.
         let scale: Float
+        /// The detail with which it is drawn.
         let detail: MeshDetail
 
         /// Draws the mesh into an entry of the impostor cache.

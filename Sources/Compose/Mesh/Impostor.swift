@@ -39,7 +39,7 @@ struct Impostor: ~Copyable {
     /// The head's position in the last frame, in pixels.
     fileprivate var head: Point?
     /// The head's fastest motion of late, in pixels per frame.
-    private(set) var motion: Float = 0
+    fileprivate(set) var motion: Float = 0
     /// Whether the picture is complete; false if a part beyond the frame's edges was left out.
     private var isWhole = true
 
@@ -106,7 +106,9 @@ struct Impostor: ~Copyable {
     }
 
     /// Discards the picture, and prepares for a new one.
-    /// - Parameter region: the new picture's bounding box in pixels.
+    /// - Parameters:
+    ///   - region: the new picture's bounding box in pixels.
+    ///   - detail: the detail with which it will be drawn.
     /// - Returns: false if none of it is near the frame.
     mutating func begin(_ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool {
         invalidate()
@@ -219,7 +221,7 @@ struct ImpostorCache: ~Copyable {
         var slot = free ?? oldest ?? 0
         if let oldest, clock - entries[oldest].used > Self.timeout { slot = oldest }
         (entries[slot].owner, entries[slot].used) = (owner, clock)
-        entries[slot].head = nil
+        (entries[slot].head, entries[slot].motion) = (nil, 0)
         entries[slot].invalidate()
         return slot
     }
