@@ -27,7 +27,7 @@ public struct Tracker: ~Copyable {
 
     /// The settings in effect.
     public private(set) var settings: Settings
-    /// The faces of the last frame, oldest first.
+    /// The faces of the last frame: people first, the oldest first, and then cats.
     public private(set) var faces: [Face] = []
 
     /// What does not work without missing data and how to install it; nil if nothing is missing.
@@ -112,12 +112,17 @@ public struct Tracker: ~Copyable {
     private static let tilesThorough = 20.0
     /// The longest `Settings.hold` while `isThorough`, seconds.
     private static let maxThoroughHold = 0.4
-    /// Tiles searched per second while `isThorough`, until the frame was searched once and in a crowd. A tile takes 1
-    /// to 2 ms of CPU time.
+    /// Tiles searched per second while `isThorough`, until the frame was searched once. A tile takes 1 to 2 ms of CPU
+    /// time.
     private static let tilesThoroughBusy = 180.0
+    /// Tiles searched per second while `isThorough` in a crowd. Of 406 faces in one, 120 tiles leave none bare, 90 tiles
+    /// 3, and 60 tiles 12.
+    private static let tilesThoroughCrowd = 120.0
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
+    /// The share of a candidate's head that may have moved for the frame before to show the same thing.
+    private static let maxMoved: Float = 0.2
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
     private static let refutedDuration = 10.0
     /// Seconds between two frames after which everything is searched for anew, as if the scene had changed: people move
@@ -155,12 +160,20 @@ public struct Tracker: ~Copyable {
     /// The places of refuted candidates.
     private var refutedPlaces: [RefutedPlace] = []
 
+    /// The frame before, while `isThorough`.
+    private var previous = PreviousFrame()
+    /// The time of the last frame whose motion was measured, seconds.
+    private var motionTime = -Double.infinity
+
     private var cut = SceneCut()
     /// Whether the last frame shows another scene than the one before it, so that all tracks were dropped.
     public private(set) var isCut = false
 
     /// Drops all faces and the search's progress before the next frame, which shows another scene.
-    public mutating func restart() { (scheduler, lastTime, deferredSearchTime) = (nil, nil, nil) }
+    public mutating func restart() {
+        (scheduler, lastTime, deferredSearchTime) = (nil, nil, nil)
+        previous.forget()
+    }
 
     /// Creates a tracker without any face.
     /// - Parameter cats: the cat detector; nil: cats are not searched for.
@@ -204,6 +217,7 @@ public struct Tracker: ~Copyable {
         deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
         if deferredSearchTime == nil { search(luma, at: seconds) }
         publishFaces(at: seconds)
+        if isThorough { previous.store(luma) } else { previous.forget() }
     }
 
     /// Searches the frame of the last `update` for more faces, if that was deferred. The next `update` publishes them.
@@ -303,8 +317,10 @@ public struct Tracker: ~Copyable {
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
-            if isThorough, isFirstPass || shown >= Self.crowd {
+            if isThorough, isFirstPass {
                 Self.tilesThoroughBusy
+            } else if isThorough, shown >= Self.crowd {
+                Self.tilesThoroughCrowd
             } else if isThorough, isSeeking || !lost.isEmpty {
                 Self.tilesThoroughAlert
             } else if isThorough {
@@ -443,6 +459,7 @@ public struct Tracker: ~Copyable {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.updateMotion(&motion, luma, known)
+            motionTime = seconds
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
         }
         while left > 0 {
@@ -472,6 +489,8 @@ public struct Tracker: ~Copyable {
 
     /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {
+        // Another examination of the same frame has the same result.
+        if isThorough, pendingCandidates.first?.lastExamined == seconds { return false }
         if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest {
             return !pendingCandidates.isEmpty
         }
@@ -548,10 +567,38 @@ public struct Tracker: ~Copyable {
             candidate.detection = seen
         }
         candidate.record(logOdds, at: seconds, lacksRoom: isThorough && tracks.count == settings.max)
+        if candidate.frames == 1, isThorough { examinePrevious(&candidate, at: seconds) }
         if !candidate.isRefuted(thorough: isThorough) {
             pendingCandidates.append(candidate)
         } else if isThorough {
             markRefuted(candidate.detection, at: seconds)
+        }
+    }
+
+    /// Examines a new candidate in the frame before too, if nothing moved there since, so that it need not wait for the
+    /// next frame.
+    private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
+        guard previous.isThere, motionTime == seconds, Self.share(of: candidate.detection.head, motion) < Self.maxMoved
+        else { return }
+        let before = previous
+        let luma = LumaView(
+            samples: before.samples.span, width: before.width, height: before.height, rowStride: before.width)
+        candidate.record(logOdds(luma, near: candidate.detection))
+    }
+
+    /// The log-odds of a face near a detection; nil if none is detected or no landmarks fit.
+    private mutating func logOdds(_ luma: borrowing LumaView, near detection: Detection) -> Float? {
+        guard let seen = detector.detect(luma, near: detection.pair, maxOffset: Self.candidateMaxOffset),
+            let fit = detector.fit(luma, at: seen)
+        else { return nil }
+        return detector.logOdds(luma, fit)
+    }
+
+    /// The share of a rectangle that moved.
+    private static func share(of rect: Rect, _ motion: borrowing FrameMotion?) -> Float {
+        switch motion {
+        case .some(let motion): motion.share(of: rect)
+        case nil: 1
         }
     }
 
@@ -630,14 +677,17 @@ private struct RefutedPlace {
 
 /// A detection that may be a face.
 struct Candidate {
-    /// Examinations after which a candidate is refuted; one that detects nothing counts twice.
+    /// Examinations after which a candidate is refuted, unless the tracker `isThorough`; one that detects nothing counts
+    /// twice.
     private static let maxExaminations = 14
-    /// While the tracker `isThorough`, the number of frames in which a candidate is rejected before it is refuted. If
-    /// no other examinations counted, 5 to 7 % of frames without faces would be touched instead of less than 2.
-    private static let maxRejections = 2
+    /// While the tracker `isThorough`, the number of frames in which a candidate is rejected, or examined without
+    /// becoming a face, before it is refuted. On clips without faces 1.5 % of the frames are touched.
+    private static let (maxRejections, maxFrames) = (2, 3)
 
     var detection: Detection
     var examinations = 0
+    /// The number of frames in which the candidate was examined and did not become a face.
+    var frames = 0
     /// The number of frames in which the candidate was rejected.
     var rejections = 0
     /// The time of the last examination, seconds.
@@ -645,22 +695,34 @@ struct Candidate {
 
     init(detection: Detection) { self.detection = detection }
 
-    /// Records the result of an examination.
+    /// Records the result of an examination in the newest frame.
     /// - Parameters:
     ///   - logOdds: of a face at the place; nil: the cascade detects nothing there.
     ///   - seconds: the time of the frame.
     ///   - lacksRoom: whether a face would have become a track if there were fewer.
     mutating func record(_ logOdds: Float?, at seconds: Double, lacksRoom: Bool) {
         examinations += logOdds == nil ? 2 : 1
-        // Another rejection in the same frame only repeats the first.
-        if logOdds ?? -.infinity <= Thresholds.candidateLogOdds, lastExamined < seconds { rejections += 1 }
+        // Another examination of the same frame only repeats the first.
+        if lastExamined < seconds { record(logOdds) }
         lastExamined = seconds
-        if let logOdds, logOdds > Thresholds.detectionLogOdds, lacksRoom { (examinations, rejections) = (0, 0) }
+        if lacksRoom, Self.isFace(logOdds) { (examinations, frames, rejections) = (0, 0, 0) }
+    }
+
+    /// Records the result of the examination in a frame.
+    mutating func record(_ logOdds: Float?) {
+        if Self.isFace(logOdds) { return }
+        frames += 1
+        if logOdds ?? -.infinity <= Thresholds.candidateLogOdds { rejections += 1 }
+    }
+
+    private static func isFace(_ logOdds: Float?) -> Bool {
+        logOdds ?? -.infinity > Thresholds.detectionLogOdds
     }
 
     /// Whether the candidate is finally not a face.
     func isRefuted(thorough: Bool) -> Bool {
-        examinations >= Self.maxExaminations || thorough && rejections >= Self.maxRejections
+        thorough
+            ? rejections >= Self.maxRejections || frames >= Self.maxFrames : examinations >= Self.maxExaminations
     }
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }

@@ -140,6 +140,22 @@ import Testing
         #expect(candidate.isRefuted(thorough: true) && !candidate.isRefuted(thorough: false))
     }
 
+    @Test(arguments: [-1, nil] as [Float?])
+    func `however often a candidate is examined in one frame, that frame does not refute it`(logOdds: Float?) {
+        var candidate = Self.candidate
+        for _ in 0..<100 { candidate.record(logOdds, at: 0.1, lacksRoom: false) }
+        #expect(!candidate.isRefuted(thorough: true))
+    }
+
+    @Test func `a candidate that is neither a face nor rejected is refuted by three frames`() {
+        var candidate = Self.candidate
+        for seconds in [0.1, 0.2, 0.3] {
+            #expect(!candidate.isRefuted(thorough: true), "before \(seconds) s")
+            candidate.record(-1, at: seconds, lacksRoom: false)
+        }
+        #expect(candidate.isRefuted(thorough: true))
+    }
+
     @Test func `a face for which there is no room is never refuted`() {
         var candidate = Self.candidate
         for number in 0..<100 { candidate.record(3, at: Double(number), lacksRoom: true) }
