@@ -51,11 +51,11 @@ struct CascadeClassifier: ~Copyable {
         let map = extractPatch(luma, region, side: side, .tile)
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
-        var scan = CascadeSearch.Scan(
+        let scan = CascadeSearch.Scan(
             smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound),
             factor: ScanScheduler.step,
             step: 2, stage: stages - Self.hintStages)
-        coarse?.scan(patch, side: side, &scan)
+        coarse?.scan(patch, side: side, scan)
         let hints = coarse?.groups.finds.count ?? 0
         for i in 0..<min(hints, Self.maxHints) {
             guard let rect = coarse?.groups.finds[i].rect else { break }
@@ -73,8 +73,8 @@ struct CascadeClassifier: ~Copyable {
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
         let side = ScanScheduler.side
         let map = extractPatch(luma, region, side: side, .tile)
-        var scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
-        search.scan(patch, side: side, &scan)
+        let scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
+        search.scan(patch, side: side, scan)
         finds.removeAll(keepingCapacity: true)
         for find in search.groups.finds { finds.append(find) }
         return map
@@ -126,19 +126,16 @@ struct CascadeClassifier: ~Copyable {
     }
 }
 
-/// Searches of a square patch. They ignore the work done, since the number of patches is limited instead.
+/// Searches of a square patch.
 extension CascadeSearch {
     /// Scans a whole patch; the results are in `groups`.
-    fileprivate mutating func scan(_ patch: borrowing [UInt8], side: Int, _ scan: inout Scan) {
+    fileprivate mutating func scan(_ patch: borrowing [UInt8], side: Int, _ scan: Scan) {
         groups.removeAll()
-        _ = self.scan(
-            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &scan, budget: .max)
+        self.scan(LumaView(samples: patch.span, width: side, height: side, rowStride: side), scan)
         groups.group(atLeast: 1)
     }
 
     fileprivate mutating func find(in patch: borrowing [UInt8], side: Int, _ near: Near) -> CascadeFind? {
-        var work = 0
-        return find(
-            LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near, work: &work)
+        find(LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near)
     }
 }

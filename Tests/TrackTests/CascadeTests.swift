@@ -97,24 +97,23 @@ struct CascadeTests {
                     try #require(areFilled)
                     let (columns, rows) = every.windows(of: dense)
                     #expect(second.windows(of: split) == (columns, rows))
-                    var work = 0
                     for y in 0..<rows {
                         var wanted: [CascadeHit] = []
                         for x in 0..<columns {
-                            let verdict = second.evaluate(split, x: x, y: y, work: &work)
+                            let result = second.evaluate(split, x: x, y: y)
                             guard x % 2 == 0 else {
-                                #expect(verdict == nil, "odd columns cannot be judged")
+                                #expect(result == nil, "odd columns cannot be judged")
                                 continue
                             }
-                            let plain = try #require(every.evaluate(dense, x: x, y: y, work: &work))
-                            #expect(verdict == plain, "\(name) at \(x), \(y) of \(width)")
-                            wanted.append(CascadeHit(x: Int32(x), y: Int32(y), verdict: plain))
+                            let plain = try #require(every.evaluate(dense, x: x, y: y))
+                            #expect(result == plain, "\(name) at \(x), \(y) of \(width)")
+                            wanted.append(CascadeHit(x: Int32(x), y: Int32(y), result: plain))
                             (compared, deepest) = (compared + 1, max(deepest, Int(plain.passed)))
                         }
                         // In groups of eight, and starting at a column between them.
                         for (first, stage) in [(0, 0), (3, 2)] {
                             let found = scan(second, split, row: y, from: first, to: columns, stage: stage)
-                            let expected = wanted.filter { $0.x >= first && $0.verdict.passed >= stage }
+                            let expected = wanted.filter { $0.x >= first && $0.result.passed >= stage }
                             #expect(found.sorted { $0.x < $1.x } == expected, "row \(y) of \(width) from \(first)")
                             hits += found.count
                         }
@@ -131,10 +130,9 @@ struct CascadeTests {
         stage: Int
     ) -> [CascadeHit] {
         var hits = [CascadeHit](repeating: CascadeHit(), count: end)
-        var (count, work) = (0, 0)
+        var count = 0
         var span = hits.mutableSpan
-        program.scan(
-            integral, row: row, columns: first..<end, step: 2, stage: stage, hits: &span, count: &count, work: &work)
+        program.scan(integral, row: row, columns: first..<end, step: 2, stage: stage, hits: &span, count: &count)
         return Array(hits[0..<count])
     }
 
@@ -150,18 +148,16 @@ struct CascadeTests {
         let (columns, rows) = program.windows(of: integral)
         var list = [CascadeResult](repeating: CascadeResult(), count: columns * rows)
         var hits = [CascadeHit](repeating: CascadeHit(), count: columns)
-        var work = 0
         for y in 0..<rows {
             if grouped {
                 var count = 0
                 var span = hits.mutableSpan
-                program.scan(
-                    integral, row: y, columns: 0..<columns, step: 1, stage: 0, hits: &span, count: &count, work: &work)
-                for hit in hits[0..<count] { list[y * columns + Int(hit.x)] = hit.verdict }
+                program.scan(integral, row: y, columns: 0..<columns, step: 1, stage: 0, hits: &span, count: &count)
+                for hit in hits[0..<count] { list[y * columns + Int(hit.x)] = hit.result }
             } else {
                 for x in 0..<columns {
-                    if let verdict = program.evaluate(integral, x: x, y: y, work: &work) {
-                        list[y * columns + x] = verdict
+                    if let result = program.evaluate(integral, x: x, y: y) {
+                        list[y * columns + x] = result
                     }
                 }
             }

@@ -5,7 +5,7 @@ public struct CascadeWindow: Equatable, Sendable {
     /// The window, pixels.
     public var rect: Rect
     /// The cascade's result for the window.
-    public var verdict: CascadeResult
+    public var result: CascadeResult
 }
 
 /// A group of windows that agree.
@@ -130,7 +130,7 @@ extension CascadeFind {
         rect.width += window.rect.width
         rect.height += window.rect.height
         count += 1
-        confidence = max(confidence, window.verdict.confidence)
+        confidence = max(confidence, window.result.confidence)
     }
 
     /// Turns the sums into means.

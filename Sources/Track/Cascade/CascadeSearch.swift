@@ -1,14 +1,9 @@
 import Frames
 
-/// A search of pictures with one cascade: around a predicted face, or the whole picture in budgeted steps.
+/// A search of pictures with one cascade: around a predicted face, or the whole picture.
 ///
-/// Owns its integrals and lists. They are sized once; a search allocates nothing. Work is counted in stump evaluations
-/// (a tree, or summing one sample, counts as many as it costs), never in time, so the same picture gives the same
-/// result on every machine.
+/// Owns its integrals and lists. They are sized once; a search allocates nothing.
 public struct CascadeSearch: ~Copyable {
-    /// Cost of scaling and summing one sample of a level, in stump evaluations: measured.
-    static let fillWork = 1
-
     /// The cascade to search with.
     public let cascade: Cascade
     /// Windows found since the last `removeAll()`, and their groups.
@@ -53,13 +48,12 @@ public struct CascadeSearch: ~Copyable {
     /// Fills the integral with a part of a level.
     /// - Returns: false if no part is inside the level.
     private mutating func fill(
-        _ picture: borrowing LumaView, size: (width: Int, height: Int), part: PixelRect, work: inout Int
+        _ picture: borrowing LumaView, size: (width: Int, height: Int), part: PixelRect
     ) -> Bool {
         let inside = part.clamped(width: size.width, height: size.height)
         guard integral.fill(from: picture, levelWidth: size.width, levelHeight: size.height, part: inside) else {
             return false
         }
-        work += inside.width * inside.height * Self.fillWork
         level = Level(
             x: inside.x, y: inside.y, scaleX: Float(picture.width) / Float(size.width),
             scaleY: Float(picture.height) / Float(size.height))
@@ -67,26 +61,25 @@ public struct CascadeSearch: ~Copyable {
     }
 
     /// Evaluates the windows of one row of the filled part and adds those that pass `stage` stages.
-    private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, stage: Int, work: inout Int) {
-        let count = Self.scanLevel(program, integral, row, columns, step, stage, &hits, &work)
+    private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, stage: Int) {
+        let count = Self.scanLevel(program, integral, row, columns, step, stage, &hits)
         let (width, height) = (Float(cascade.windowWidth), Float(cascade.windowHeight))
         for i in 0..<count {
             let hit = hits[i]
             let rect = Rect(
                 x: (Float(hit.x) + Float(level.x)) * level.scaleX, y: (Float(hit.y) + Float(level.y)) * level.scaleY,
                 width: width * level.scaleX, height: height * level.scaleY)
-            groups.add(CascadeWindow(rect: rect, verdict: hit.verdict))
+            groups.add(CascadeWindow(rect: rect, result: hit.result))
         }
     }
 
     private static func scanLevel(
         _ program: borrowing CascadeProgram, _ integral: borrowing Integral, _ row: Int, _ columns: Range<Int>,
-        _ step: Int, _ stage: Int, _ hits: inout [CascadeHit], _ work: inout Int
+        _ step: Int, _ stage: Int, _ hits: inout [CascadeHit]
     ) -> Int {
         var count = 0
         var span = hits.mutableSpan
-        program.scan(
-            integral, row: row, columns: columns, step: step, stage: stage, hits: &span, count: &count, work: &work)
+        program.scan(integral, row: row, columns: columns, step: step, stage: stage, hits: &span, count: &count)
         return count
     }
 }
@@ -98,7 +91,7 @@ extension CascadeSearch {
         /// The expected window, pixels of the picture.
         public var rect: Rect
         /// The maximum offset from the expected place, in samples of the level (for a window of 20: twentieths
-        /// of its side).
+        /// of its side). To the right it is one less, so that an offset of 8 is two groups of eight windows.
         public var maxOffset: Int
         /// Window sizes to try, as factors of the expected size, the likeliest first.
         public var sizes: [3 of Float]
@@ -120,10 +113,9 @@ extension CascadeSearch {
     /// Searches outward from the expected window, row by row, then at the other sizes, until enough windows pass.
     ///
     /// Clears `groups` first, and leaves the windows and their groups there.
-    /// - Parameter work: increased by the work done.
     /// - Returns: the strongest group of `enoughWindows` windows or more, otherwise the strongest of any size; nil if
     ///   no window passed.
-    public mutating func find(_ picture: borrowing LumaView, near: Near, work: inout Int) -> CascadeFind? {
+    public mutating func find(_ picture: borrowing LumaView, near: Near) -> CascadeFind? {
         groups.removeAll()
         guard near.rect.width >= 1, near.rect.width.isFinite, near.rect.center.x.isFinite, near.rect.center.y.isFinite
         else { return nil }
@@ -143,8 +135,8 @@ extension CascadeSearch {
             let part = PixelRect(
                 x: x - maxOffset, y: y - maxOffset, width: cascade.windowWidth + 2 * maxOffset,
                 height: cascade.windowHeight + 2 * maxOffset)
-            guard fill(picture, size: size, part: part, work: &work) else { continue }
-            if spiral(near, x - level.x, y - level.y, maxOffset, &work) { break }
+            guard fill(picture, size: size, part: part) else { continue }
+            if scanRowsOutward(near, x - level.x, y - level.y, maxOffset) { break }
         }
         groups.group(atLeast: near.enoughWindows)
         if groups.finds.isEmpty { groups.group(atLeast: 1) }
@@ -153,58 +145,47 @@ extension CascadeSearch {
 
     /// Scans rows alternately above and below the expected one.
     /// - Returns: whether enough windows passed.
-    private mutating func spiral(_ near: Near, _ x: Int, _ y: Int, _ maxOffset: Int, _ work: inout Int) -> Bool {
-        for ring in 0...maxOffset {
+    private mutating func scanRowsOutward(_ near: Near, _ x: Int, _ y: Int, _ maxOffset: Int) -> Bool {
+        for rowOffset in 0...maxOffset {
             let columns = (x - maxOffset)..<(x + maxOffset)
-            scanRow(row: y - ring, columns: columns, step: 1, stage: near.stage, work: &work)
-            if ring > 0 { scanRow(row: y + ring, columns: columns, step: 1, stage: near.stage, work: &work) }
+            scanRow(row: y - rowOffset, columns: columns, step: 1, stage: near.stage)
+            if rowOffset > 0 { scanRow(row: y + rowOffset, columns: columns, step: 1, stage: near.stage) }
             if groups.windows.count >= near.enoughWindows { return true }
         }
         return false
     }
 }
 
-// Search of a whole picture, in steps.
+// Search of a whole picture.
 extension CascadeSearch {
-    /// Settings and progress of a scan. A value that may be copied; `CascadeSearch` keeps no scan state of its own.
+    /// Settings of a scan.
     public struct Scan: Sendable {
         /// The smallest window width, pixels of the picture.
         public let smallest: Float
-        /// The largest window width, searched first. Levels are empty for windows larger than the
-        /// picture's shorter side.
+        /// The upper bound of the window width. Levels are empty for windows larger than the picture's shorter side.
         public let largest: Float
         /// The ratio of each window size to the next smaller one.
         public let factor: Float
-        /// The region that windows must be inside, pixels of the picture; nil: the whole picture.
-        public let region: Rect?
         /// Samples from one window to the next, across and down. A step of 1, or of 2 in a coarse search, evaluates
         /// eight windows at once.
         public let step: Int
         /// Stages that a window must pass to be listed.
         public let stage: Int
-        /// Index of the next window size, counted from the largest.
-        public internal(set) var size = 0
-        /// The next row of that size's level.
-        public internal(set) var row = 0
-        /// Whether the scan is complete.
-        public internal(set) var isDone = false
 
-        /// Creates a scan at its start. If `smallest` exceeds `largest`, it is complete at once.
-        public init(
-            smallest: Float, largest: Float, factor: Float = 1.1, region: Rect? = nil, step: Int = 1, stage: Int
-        ) {
+        /// A scan at sizes from `smallest` up; of nothing if `smallest` exceeds `largest`.
+        public init(smallest: Float, largest: Float, factor: Float = 1.1, step: Int = 1, stage: Int) {
             (self.smallest, self.largest, self.factor) = (max(1, smallest), largest, max(1.01, factor))
-            (self.region, self.step, self.stage) = (region, max(1, step), stage)
-            isDone = !(self.smallest <= largest)
+            (self.step, self.stage) = (max(1, step), stage)
         }
 
-        /// The number of window widths, counted from the smallest up.
+        /// The number of window widths.
         var count: Int {
-            var (n, width) = (1, smallest * factor)
+            var (n, width) = (0, smallest)
             while width <= largest, n < 1000 { (n, width) = (n + 1, width * factor) }
             return n
         }
 
+        /// The width of a window, counted from the largest.
         func window(_ index: Int) -> Float {
             var width = smallest
             for _ in 0..<max(0, count - 1 - index) { width *= factor }
@@ -212,63 +193,26 @@ extension CascadeSearch {
         }
     }
 
-    /// Continues a scan until it is complete or `budget` is used up; adds the windows to `groups`.
+    /// Scans a whole picture, the largest windows first, and adds the windows that pass to `groups`.
     ///
-    /// A level wider than this search was sized for is skipped. The scan stops only between two rows of windows, so it
-    /// may exceed the budget by one row's work plus the sums of one strip of rows. Each call may pass a different
-    /// picture.
-    /// - Returns: the work done.
-    public mutating func scan(_ picture: borrowing LumaView, _ scan: inout Scan, budget: Int) -> Int {
-        var work = 0
-        while work < budget, !scan.isDone {
-            let window = scan.window(scan.size)
-            let size = levelSize(of: picture, window: window)
-            let origins = self.origins(scan, size, of: picture)
-            let first = max(origins.y, scan.row)
-            let last = origins.y + origins.height
-            let strip = min(last - first, integral.maxHeight - cascade.windowHeight + 1)
-            let part = PixelRect(
-                x: origins.x, y: first, width: origins.width + cascade.windowWidth - 1,
-                height: strip + cascade.windowHeight - 1)
-            guard strip > 0, origins.width > 0, part.width <= integral.maxWidth,
-                fill(picture, size: size, part: part, work: &work)
-            else {
-                Self.advance(&scan)
-                continue
+    /// A level wider than this search was sized for is skipped; a higher one is scanned in strips.
+    public mutating func scan(_ picture: borrowing LumaView, _ scan: Scan) {
+        for index in 0..<scan.count {
+            let size = levelSize(of: picture, window: scan.window(index))
+            let (columns, rows) = (size.width - cascade.windowWidth + 1, size.height - cascade.windowHeight + 1)
+            var top = 0
+            while top < rows {
+                let strip = min(rows - top, integral.maxHeight - cascade.windowHeight + 1)
+                let part = PixelRect(
+                    x: 0, y: top, width: size.width, height: strip + cascade.windowHeight - 1)
+                guard columns > 0, size.width <= integral.maxWidth, fill(picture, size: size, part: part) else { break }
+                var row = 0
+                while row < strip {
+                    scanRow(row: row, columns: 0..<columns, step: scan.step, stage: scan.stage)
+                    row += scan.step
+                }
+                top += row
             }
-            var row = 0
-            while row < strip, work < budget {
-                scanRow(row: row, columns: 0..<origins.width, step: scan.step, stage: scan.stage, work: &work)
-                row += scan.step
-            }
-            scan.row = first + row
-            if scan.row >= last { Self.advance(&scan) }
         }
-        return work
-    }
-
-    private static func advance(_ scan: inout Scan) {
-        scan.size += 1
-        scan.row = 0
-        scan.isDone = scan.size >= scan.count
-    }
-
-    /// The first samples of the windows inside the scan's region, in the level.
-    private func origins(
-        _ scan: Scan, _ size: (width: Int, height: Int), of picture: borrowing LumaView
-    ) -> PixelRect {
-        let scale = (x: Float(picture.width) / Float(size.width), y: Float(picture.height) / Float(size.height))
-        var (left, top, right, bottom) = (0, 0, size.width, size.height)
-        if let region = scan.region, region.width > 0, region.height > 0, abs(region.x) < 1e6, abs(region.y) < 1e6,
-            region.width < 1e6, region.height < 1e6
-        {
-            left = max(0, Int((region.x / scale.x).rounded(.down)))
-            top = max(0, Int((region.y / scale.y).rounded(.down)))
-            right = min(right, Int(((region.x + region.width) / scale.x).rounded(.up)))
-            bottom = min(bottom, Int(((region.y + region.height) / scale.y).rounded(.up)))
-        }
-        return PixelRect(
-            x: left, y: top, width: max(0, right - left - cascade.windowWidth + 1),
-            height: max(0, bottom - top - cascade.windowHeight + 1))
     }
 }

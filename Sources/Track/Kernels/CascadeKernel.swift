@@ -21,13 +21,12 @@ extension CascadeProgram {
 
     /// Evaluates a window from the given stage on.
     func finish(
-        _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, gained soFar: Float, work: inout Int
+        _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, gained soFar: Float
     ) -> CascadeResult {
         var gained = soFar
         var margin: Float = 0
         for index in first..<stageCount {
             let stage = unsafe stages[index]
-            work += Int(stage.treeCount) * treeWork
             let sum =
                 unsafe !isHaar
                 ? patternSum(window, stage)
@@ -122,7 +121,7 @@ extension CascadeProgram {
 extension CascadeProgram {
     func group(
         _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ stage: Int,
-        _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int, _ work: inout Int
+        _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         let (scales, judged) = unsafe contrasts(window)
         var alive = judged & (1 << width - 1)
@@ -130,7 +129,6 @@ extension CascadeProgram {
         var index = 0
         while index < stageCount, alive.nonzeroBitCount >= fewest {
             let now = unsafe stages[index]
-            work += Int(now.treeCount) * treeWork * fewest
             let sum = unsafe treeSize == 1 ? stumpSums(window, scales, now) : pairSums(window, scales, now)
             let margin = SIMD8<Float>(sum - Double(now.threshold))
             let failed = Self.bits(sum .< Double(now.threshold)) & alive
@@ -144,9 +142,9 @@ extension CascadeProgram {
         }
         guard index < stageCount else { return }
         for lane in 0..<width where alive >> lane & 1 != 0 {
-            let verdict = unsafe finish(
-                window + lane, scales[lane], from: index, gained: gained[lane], work: &work)
-            if verdict.passed >= stage { Self.appendResult(verdict, x + lane * pitch, y, &hits, &count) }
+            let result = unsafe finish(
+                window + lane, scales[lane], from: index, gained: gained[lane])
+            if result.passed >= stage { Self.appendResult(result, x + lane * pitch, y, &hits, &count) }
         }
     }
 
@@ -165,8 +163,8 @@ extension CascadeProgram {
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         for lane in 0..<8 where lanes >> lane & 1 != 0 {
-            let verdict = CascadeResult(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
-            Self.appendResult(verdict, x + lane * pitch, y, &hits, &count)
+            let result = CascadeResult(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
+            Self.appendResult(result, x + lane * pitch, y, &hits, &count)
         }
     }
 

@@ -74,10 +74,10 @@ public struct CascadeResult: BitwiseCopyable, Equatable, Sendable {
 package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     package var x: Int32
     package var y: Int32
-    package var verdict: CascadeResult
+    package var result: CascadeResult
 
-    package init(x: Int32 = 0, y: Int32 = 0, verdict: CascadeResult = CascadeResult()) {
-        (self.x, self.y, self.verdict) = (x, y, verdict)
+    package init(x: Int32 = 0, y: Int32 = 0, result: CascadeResult = CascadeResult()) {
+        (self.x, self.y, self.result) = (x, y, result)
     }
 }
 
@@ -111,8 +111,6 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     /// The smallest number of remaining windows that is evaluated as a group; measured cost of a group in single
     /// windows.
     let fewest: Int
-    /// The measured cost of a tree, in stumps.
-    let treeWork: Int
 
     /// Compiles a cascade.
     /// - Parameters:
@@ -142,7 +140,6 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         stageCount = stages.count
         isHaar = !haar.isEmpty
         fewest = treeSize == 1 ? 3 : 2
-        treeWork = isHaar && treeSize == 1 ? 1 : 3
         groupable =
             isHaar
             && (treeSize == 1
@@ -174,8 +171,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     }
 
     /// Evaluates the window whose first sample is (x, y); nil if it is outside the level.
-    /// - Parameter work: grows by the trees evaluated, in stumps.
-    package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> CascadeResult? {
+    package func evaluate(_ integral: borrowing Integral, x: Int, y: Int) -> CascadeResult? {
         let (columns, rows) = windows(of: integral)
         precondition(
             integral.stride == stride && integral.planeSize == planeSize, "the program is for another integral's layout"
@@ -183,7 +179,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         guard x >= 0, y >= 0, x < columns, y < rows, x % pitch == 0 else { return nil }
         let window = unsafe UnsafePointer(integral.entries + y * stride + x / pitch)
         guard let scale = unsafe contrast(window) else { return CascadeResult() }
-        return unsafe finish(window, scale, from: 0, gained: 0, work: &work)
+        return unsafe finish(window, scale, from: 0, gained: 0)
     }
 
     /// Evaluates the windows of one row and lists those that pass `stage` stages or more.
@@ -191,10 +187,9 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     ///   - columns: the range of the windows' first samples. Every `step`-th column in it is evaluated, or every second
     ///     one if the integral is split; columns outside the level are skipped.
     ///   - hits: the list; results are appended from `count` on, and dropped once it is full.
-    ///   - work: grows by the trees evaluated, in stumps; groups count at their measured cost.
     package func scan(
         _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, stage: Int,
-        hits: inout MutableSpan<CascadeHit>, count: inout Int, work: inout Int
+        hits: inout MutableSpan<CascadeHit>, count: inout Int
     ) {
         let size = windows(of: integral)
         precondition(
@@ -208,23 +203,23 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
             let windows = (last - x + pitch - 1) / pitch
             let window = unsafe row + x / pitch
             if step <= pitch && windows >= 4 && groupable {
-                unsafe group(window, x, y, min(8, windows), stage, &hits, &count, &work)
+                unsafe group(window, x, y, min(8, windows), stage, &hits, &count)
                 x += 8 * pitch
                 continue
             }
             if let scale = unsafe contrast(window) {
-                let verdict = unsafe finish(window, scale, from: 0, gained: 0, work: &work)
-                if verdict.passed >= stage { Self.appendResult(verdict, x, y, &hits, &count) }
+                let result = unsafe finish(window, scale, from: 0, gained: 0)
+                if result.passed >= stage { Self.appendResult(result, x, y, &hits, &count) }
             }
             x += max(step, pitch)
         }
     }
 
     static func appendResult(
-        _ verdict: CascadeResult, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
+        _ result: CascadeResult, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         guard count < hits.count else { return }
-        hits[count] = CascadeHit(x: Int32(x), y: Int32(y), verdict: verdict)
+        hits[count] = CascadeHit(x: Int32(x), y: Int32(y), result: result)
         count += 1
     }
 }

@@ -26,8 +26,8 @@ import SystemKit
     package let stride: Int
     /// Entries from one plane to the next.
     package let planeSize: Int
-    /// The offset of a row's odd columns, which are stored after its even ones, so that every second window of a row
-    /// can be loaded with its neighbours too. 0: columns are in their natural order.
+    /// Where a row's odd columns begin: they are stored after its even ones, so that eight windows two columns apart
+    /// are contiguous. 0: columns are in their natural order.
     package let odd: Int
     /// The size of the level that was filled last, in samples.
     package private(set) var width = 0
@@ -35,25 +35,25 @@ import SystemKit
 
     let entries: UnsafeMutablePointer<Int32>
     private let rows: UnsafeMutablePointer<UInt16>
-    private let columns: UnsafeMutablePointer<Column>
+    private let columns: UnsafeMutablePointer<LinearTap>
     private let pixels: UnsafeMutablePointer<UInt8>
 
     /// Groups of windows are loaded together, so some entries beyond the last one are read and ignored.
     private static let overrun = 64
 
     /// The position of a level's column or row in its picture: two samples, and the second one's weight in 256ths.
-    private struct Column {
-        var left: Int32
-        var right: Int32
+    private struct LinearTap {
+        var first: Int32
+        var second: Int32
         var weight: Int32
 
         init(_ index: Int = 0, scale: Double = 1, limit: Int = 1) {
             let at = scale * (Double(index) + 0.5) - 0.5
-            let first = at.rounded(.down)
-            let inside = first >= 0 && Int(first) < limit - 1
-            left = Int32(max(0, min(Int(first), limit - 1)))
-            right = inside ? left + 1 : left
-            weight = inside ? Int32(((at - first) * 256).rounded(.toNearestOrEven)) : 0
+            let whole = at.rounded(.down)
+            let inside = whole >= 0 && Int(whole) < limit - 1
+            first = Int32(max(0, min(Int(whole), limit - 1)))
+            second = inside ? first + 1 : first
+            weight = inside ? Int32(((at - whole) * 256).rounded(.toNearestOrEven)) : 0
         }
     }
 
@@ -78,7 +78,7 @@ import SystemKit
         unsafe rows = .allocate(capacity: maxWidth * 2)
         unsafe rows.initialize(repeating: 0, count: maxWidth * 2)
         unsafe columns = .allocate(capacity: maxWidth)
-        unsafe columns.initialize(repeating: Column(), count: maxWidth)
+        unsafe columns.initialize(repeating: LinearTap(), count: maxWidth)
         unsafe pixels = .allocate(capacity: maxWidth * 2)
         unsafe pixels.initialize(repeating: 0, count: maxWidth * 2)
     }
@@ -112,13 +112,13 @@ import SystemKit
             // The rows of the picture that are in the two scratch rows.
             var held = (top: -1, bottom: -1)
             for y in 0..<part.height {
-                let now = unsafe pixels + (y & 1) * maxWidth
+                let line = unsafe pixels + (y & 1) * maxWidth
                 if same {
                     let source = unsafe base + (part.y + y) * rowStride + part.x * pixelStride
-                    for x in 0..<part.width { unsafe now[x] = source[x * pixelStride] }
+                    for x in 0..<part.width { unsafe line[x] = source[x * pixelStride] }
                 } else {
-                    let place = Column(part.y + y, scale: scaleY, limit: picture.height)
-                    let (top, bottom) = (Int(place.left), Int(place.right))
+                    let tap = LinearTap(part.y + y, scale: scaleY, limit: picture.height)
+                    let (top, bottom) = (Int(tap.first), Int(tap.second))
                     // The lower row becomes the upper one further down: a row keeps its scratch row by its parity.
                     if held.top != top && held.bottom != top {
                         unsafe resample(base + top * rowStride, pixelStride, into: slot(top))
@@ -127,9 +127,9 @@ import SystemKit
                         unsafe resample(base + bottom * rowStride, pixelStride, into: slot(bottom))
                     }
                     held = (top, bottom)
-                    unsafe blend(slot(top), slot(bottom), UInt32(place.weight), into: now)
+                    unsafe blend(slot(top), slot(bottom), UInt32(tap.weight), into: line)
                 }
-                unsafe add(row: y, now, above: pixels + ((y + 1) & 1) * maxWidth)
+                unsafe add(row: y, line, above: pixels + ((y + 1) & 1) * maxWidth)
             }
         }
         return true
@@ -138,12 +138,12 @@ import SystemKit
     /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside the filled part.
     package func entry(plane: Int, x: Int, y: Int) -> Int? {
         guard plane >= 0, plane < planes.rawValue, x >= 0, y >= 0, x <= width, y <= height else { return nil }
-        return unsafe Int(entries[plane * planeSize + y * stride + place(x)])
+        return unsafe Int(entries[plane * planeSize + y * stride + columnIndex(x)])
     }
 
     /// The index of a column in its row.
     @inline(__always)
-    private func place(_ x: Int) -> Int { odd == 0 ? x : x >> 1 + (x & 1) * odd }
+    private func columnIndex(_ x: Int) -> Int { odd == 0 ? x : x >> 1 + (x & 1) * odd }
 
     private func slot(_ row: Int) -> UnsafeMutablePointer<UInt16> { unsafe rows + (row & 1) * maxWidth }
 
@@ -151,22 +151,22 @@ import SystemKit
     private func clearEdges() {
         for plane in 0..<planes.rawValue {
             let first = unsafe entries + plane * planeSize
-            for x in 0...width { unsafe first[place(x)] = 0 }
+            for x in 0...width { unsafe first[columnIndex(x)] = 0 }
             for y in 1...height { unsafe first[y * stride] = 0 }
         }
     }
 
     private func placeColumns(of part: PixelRect, in levelWidth: Int, from pictureWidth: Int) {
         let scale = 1 / (Double(levelWidth) / Double(pictureWidth))
-        for x in 0..<part.width { unsafe columns[x] = Column(part.x + x, scale: scale, limit: pictureWidth) }
+        for x in 0..<part.width { unsafe columns[x] = LinearTap(part.x + x, scale: scale, limit: pictureWidth) }
     }
 
     /// Scales one row of the picture horizontally; the results are 256 times the brightness.
     private func resample(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
         for x in 0..<width {
             let column = unsafe columns[x]
-            let left = unsafe Int32(source[Int(column.left) * step])
-            let right = unsafe Int32(source[Int(column.right) * step])
+            let left = unsafe Int32(source[Int(column.first) * step])
+            let right = unsafe Int32(source[Int(column.second) * step])
             unsafe row[x] = UInt16(truncatingIfNeeded: left &* (256 &- column.weight) &+ right &* column.weight)
         }
     }
@@ -182,13 +182,13 @@ import SystemKit
     }
 
     /// Adds a row to an integral whose even columns are stored first.
-    private func addSplit(row y: Int, _ now: UnsafeMutablePointer<UInt8>) {
+    private func addSplit(row y: Int, _ line: UnsafeMutablePointer<UInt8>) {
         let even = unsafe entries + (y + 1) * stride
         let odd = unsafe even + self.odd
         let (above, planeSize, hasSquares) = (-stride, planeSize, planes == .squares)
         var (sum, square): (Int32, Int32) = (0, 0)
         @inline(__always) func setEntry(_ x: Int, at place: UnsafeMutablePointer<Int32>) {
-            let value = unsafe Int32(now[x])
+            let value = unsafe Int32(line[x])
             sum &+= value
             square &+= value &* value
             unsafe place[0] = place[above] &+ sum
@@ -202,44 +202,44 @@ import SystemKit
         if width & 1 != 0 { unsafe setEntry(width - 1, at: odd + width / 2) }
     }
 
-    private func add(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
-        guard odd == 0 else { return unsafe addSplit(row: y, now) }
+    private func add(row y: Int, _ line: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+        guard odd == 0 else { return unsafe addSplit(row: y, line) }
         let out = unsafe entries + (y + 1) * stride + 1
         let upper = unsafe out - stride
         var sum: Int32 = 0
         guard planes != .sum else {
             for x in 0..<width {
-                unsafe sum &+= Int32(now[x])
+                unsafe sum &+= Int32(line[x])
                 unsafe out[x] = upper[x] &+ sum
             }
             return
         }
         var square: Int32 = 0
         for x in 0..<width {
-            let value = unsafe Int32(now[x])
+            let value = unsafe Int32(line[x])
             sum &+= value
             square &+= value &* value
             unsafe out[x] = upper[x] &+ sum
             unsafe out[x + planeSize] = upper[x + planeSize] &+ square
         }
-        if planes == .tilted { unsafe tilt(row: y, now, above: above) }
+        if planes == .tilted { unsafe tilt(row: y, line, above: above) }
     }
 
     /// Adds a row to the tilted sum: T(x, y) = T(x-1, y-1) + T(x+1, y-1) - T(x, y-2) + I(x-1, y-1) + I(x-1, y-2),
     /// reduced accordingly at the left and right edges.
-    private func tilt(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+    private func tilt(row y: Int, _ line: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
         let out = unsafe entries + 2 * planeSize + (y + 1) * stride
         let upper = unsafe out - stride
         guard y > 0 else {
-            for x in 1...width { unsafe out[x] = Int32(now[x - 1]) }
+            for x in 1...width { unsafe out[x] = Int32(line[x - 1]) }
             return
         }
         let second = unsafe upper - stride
         unsafe out[0] = upper[1]
         for x in 1..<width {
-            let pair = unsafe Int32(now[x - 1]) &+ Int32(above[x - 1])
+            let pair = unsafe Int32(line[x - 1]) &+ Int32(above[x - 1])
             unsafe out[x] = upper[x - 1] &+ upper[x + 1] &- second[x] &+ pair
         }
-        unsafe out[width] = upper[width - 1] &+ Int32(now[width - 1]) &+ Int32(above[width - 1])
+        unsafe out[width] = upper[width - 1] &+ Int32(line[width - 1]) &+ Int32(above[width - 1])
     }
 }
