@@ -88,14 +88,21 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
     return result;
 }
 
+/// Lowers both the soft and the hard limit. With a lower soft limit on CPU time SIGXCPU would come before SIGKILL, and
+/// ffmpeg handles that as a request to end cleanly.
+static int lower_limit(pid_t pid, enum __rlimit_resource resource, uint64_t value) {
+    struct rlimit limit;
+    if (prlimit(pid, resource, NULL, &limit) < 0) return -errno;
+    // Nobody but root may raise a hard limit, and a lower one serves as well.
+    if (limit.rlim_max > value) limit.rlim_max = value;
+    limit.rlim_cur = limit.rlim_max;
+    return prlimit(pid, resource, &limit, NULL) < 0 ? -errno : 0;
+}
+
 int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds) {
-    const struct rlimit space = {memory, memory};
-    // Equal limits: SIGKILL is sent. With a lower soft limit SIGXCPU would come first, which ffmpeg handles as a
-    // request to end cleanly.
-    const struct rlimit time = {seconds, seconds};
-    if (memory && prlimit(pid, RLIMIT_AS, &space, NULL) < 0) return -errno;
-    if (seconds && prlimit(pid, RLIMIT_CPU, &time, NULL) < 0) return -errno;
-    return 0;
+    const int space = memory ? lower_limit(pid, RLIMIT_AS, memory) : 0;
+    const int time = seconds ? lower_limit(pid, RLIMIT_CPU, seconds) : 0;
+    return space ? space : time;
 }
 
 ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {

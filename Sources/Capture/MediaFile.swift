@@ -115,7 +115,7 @@ struct MediaFile: ~Copyable {
                 "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_frames",
                 "-read_intervals", "%+#2", "-show_entries", entries, "-of", "default=noprint_wrappers=1",
             ] + inputArguments, input: descriptor,
-            limits: ChildProcess.Limits(memory: bounds.memory, seconds: bounds.probing))
+            limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: bounds.probing))
         var facts: [Substring: Substring] = [:]
         for line in text.split(separator: "\n") {
             let pair = line.split(separator: "=", maxSplits: 1)
@@ -214,7 +214,7 @@ struct MediaFile: ~Copyable {
         let seconds = isPhoto || bounds.isBriefForClips ? bounds.decoder : nil
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,
-            limits: ChildProcess.Limits(memory: bounds.memory, seconds: seconds))
+            limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: seconds))
     }
 
     /// Parses a rate such as "30000/1001"; nil for "0/0" and invalid text.

@@ -140,7 +140,7 @@ public struct FileSink: FrameSink, ~Copyable {
     public consuming func recover(_ problem: Problem) -> Problem {
         _ = encoder.finish()
         // If the program must exit, the file is left as it is.
-        guard remux(part) || Self.hasPicture(part) || ChildProcess.isOver else {
+        guard remux(part) || Self.hasPicture(part) || ChildProcess.isShuttingDown else {
             return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {

@@ -5,7 +5,8 @@ import Synchronization
 /// A child process connected by a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: if it is
 /// still running at the end it is killed and reaped, so that no zombie remains.
 ///
-/// No shell is involved: arguments are passed as they are. This file contains all unsafe calls to C.
+/// No shell is involved: arguments are passed as they are. All unsafe calls to C for child processes are
+/// in this file.
 @safe public struct ChildProcess: ~Copyable, Sendable {
     /// The direction of the pipe.
     public enum Direction: Sendable { case reading, writing }
@@ -31,9 +32,9 @@ import Synchronization
         /// Bytes of address space.
         public var memory: Int
         /// Seconds of CPU time; nil: no limit.
-        public var seconds: Int?
+        public var cpuSeconds: Int?
 
-        public init(memory: Int, seconds: Int? = nil) { (self.memory, self.seconds) = (memory, seconds) }
+        public init(memory: Int, cpuSeconds: Int? = nil) { (self.memory, self.cpuSeconds) = (memory, cpuSeconds) }
     }
 
     /// Our end of the pipe, readable or writable according to the direction.
@@ -44,28 +45,28 @@ import Synchronization
     private var pipeIsOpen = true
     private var exit: Exit?
     /// The end of the child's standard error.
-    private var said: [UInt8] = []
+    private var errorTail: [UInt8] = []
 
     /// Children that were started and not yet reaped.
     private struct Running {
         var processes: Set<pid_t> = []
-        var isOver = false
+        var isShuttingDown = false
     }
     private static let running = Mutex(Running())
 
     /// Kills all children and prevents new ones from starting: for a program that must exit even if they do not.
     public static func killAll() {
         running.withLock { running in
-            running.isOver = true
+            running.isShuttingDown = true
             for pid in running.processes { Glibc.kill(pid, SIGKILL) }
         }
     }
 
     /// Whether `killAll` was called, so that no more children start.
-    public static var isOver: Bool { running.withLock { $0.isOver } }
+    public static var isShuttingDown: Bool { running.withLock { $0.isShuttingDown } }
 
     /// Bytes kept of the child's standard error: enough for ffmpeg's last messages.
-    private static let remembered = 4096
+    private static let errorTailSize = 4096
 
     /// Starts `arguments[0]`, found in PATH.
     /// - Parameters:
@@ -81,7 +82,7 @@ import Synchronization
         defer { unsafe strings.forEach { unsafe free($0) } }
         let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
         let result = Self.running.withLock { running in
-            guard !running.isOver else { return -ECANCELED }
+            guard !running.isShuttingDown else { return -ECANCELED }
             let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
             if result == 0 { running.processes.insert(child.pid) }
             return result
@@ -95,8 +96,8 @@ import Synchronization
             throw Problem(.system, "cannot start \(name): \(errorMessage(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
-        // A child that has exited already needs no limits.
-        if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.seconds ?? 0)) }
+        // This fails only if the child has exited already, and then it needs no limits.
+        if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.cpuSeconds ?? 0)) }
     }
 
     deinit {
@@ -117,7 +118,7 @@ import Synchronization
         }
     }
 
-    /// Kills the child. It no longer runs when this returns; it is reaped when this value ends.
+    /// Kills the child. It no longer runs when this returns; it is reaped by `finish` or when this value ends.
     public func kill() {
         guard exit == nil else { return }
         Glibc.kill(pid, SIGKILL)
@@ -125,9 +126,11 @@ import Synchronization
     }
 
     /// Reads available data into `bytes` from `offset` on, at most up to its end. Does not block.
-    public mutating func read(into bytes: inout MutableSpan<UInt8>, from offset: Int) throws(Problem) -> Read {
+    /// - Precondition: there is room for at least one byte; otherwise it would look like the end.
+    public func read(into bytes: inout MutableSpan<UInt8>, from offset: Int) throws(Problem) -> Read {
+        precondition(offset < bytes.count, "nothing can be read into no room")
         let count = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Int in
-            guard let base = buffer.baseAddress, offset < buffer.count else { return 0 }
+            guard let base = buffer.baseAddress else { return 0 }
             return unsafe clinux_read(pipe, base + offset, buffer.count - offset)
         }
         if count > 0 { return .bytes(count) }
@@ -138,7 +141,7 @@ import Synchronization
 
     /// Writes all of `bytes`; waits while the pipe is full.
     /// - Returns: false if the child has closed its end.
-    public mutating func write(_ bytes: Span<UInt8>) throws(Problem) -> Bool {
+    public func write(_ bytes: Span<UInt8>) throws(Problem) -> Bool {
         var offset = 0
         while offset < bytes.count {
             let count = unsafe bytes.withUnsafeBufferPointer { buffer -> Int in
@@ -154,7 +157,8 @@ import Synchronization
         return true
     }
 
-    /// Reads the child's standard error, so that a full pipe never blocks it. Does not block.
+    /// Reads the child's standard error. Does not block. The child never waits for this, but its messages are lost while
+    /// the pipe is full.
     public mutating func drainErrors() {
         var block = [4096 of UInt8](repeating: 0)
         while true {
@@ -164,14 +168,14 @@ import Synchronization
                 return unsafe clinux_read(errors, base, buffer.count)
             }
             guard count > 0 else { return }
-            for i in 0..<count { said.append(block[i]) }
-            if said.count > Self.remembered { said.removeFirst(said.count - Self.remembered) }
+            for i in 0..<count { errorTail.append(block[i]) }
+            if errorTail.count > Self.errorTailSize { errorTail.removeFirst(errorTail.count - Self.errorTailSize) }
         }
     }
 
     /// The lines of the child's standard error; only the last ones if there were many.
     public var lines: [String] {
-        String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+        String(decoding: errorTail, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 
     /// The last line of the child's standard error; nil if there was none.
@@ -200,7 +204,9 @@ import Synchronization
             var span = bytes.mutableSpan
             switch try child.read(into: &span, from: count) {
             case .bytes(let more): count += more
-            case .nothing: child.wait()
+            case .nothing:
+                child.wait()
+                child.drainErrors()
             case .end: break reading
             }
         }
