@@ -61,7 +61,7 @@ int ccamera_find_group(const char *name, gid_t *group) {
     return 0;
 }
 
-int ccamera_drop_rights(uid_t user, gid_t group, size_t most_bytes) {
+int ccamera_drop_privileges(uid_t user, gid_t group, size_t most_bytes) {
     if (user == 0 || group == 0) return -EINVAL;
     const struct rlimit none = {0, 0}, bytes = {most_bytes, most_bytes};
     const struct rlimit descriptors = {MOST_DESCRIPTORS, MOST_DESCRIPTORS};

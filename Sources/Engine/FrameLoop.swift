@@ -237,7 +237,7 @@ package struct FrameLoop: ~Copyable {
         // The picture shows a previous scene with previous masks.
         if !settings.isFrozen { hasPicture = false }
         dependencies.cameraController.returnSource(ending, problem)
-        loopStatus.faces = 0
+        (loopStatus.faces, loopStatus.predicted) = (0, 0)
         if problem != nil { loopStatus.camera = .lost }
     }
 

@@ -1,6 +1,6 @@
 import Frames
 
-/// The current state of the frame loop.
+/// The current state of the frame loop. It is copied in every frame: no arrays or strings, which would be allocated.
 package struct LoopStatus: Equatable, Sendable {
     package enum Camera: String, Sendable {
         /// Nobody watches, or Guise is paused.

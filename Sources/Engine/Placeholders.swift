@@ -5,7 +5,7 @@ import Synchronization
 /// The placeholder pictures. They are drawn outside the frame loop, which publishes them. Before it is drawn, a
 /// placeholder is plain.
 package final class Placeholders: Sendable {
-    package enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
+    package enum Kind: Int { case idle, paused, problem, hidden, stopped }
 
     private let layout: FrameLayout
     /// The placeholders in the order of `Kind`.

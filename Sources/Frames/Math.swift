@@ -18,3 +18,9 @@ public func asin(_ s: Float) -> Float { asinf(s) }
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
 /// Converts degrees to radians.
 public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }
+/// A curve from 0 to 1 that begins and ends flat: 3t² - 2t³, with t clamped to 0...1.
+@inline(__always)
+public func smoothstep(_ t: Float) -> Float {
+    let t = max(0, min(1, t))
+    return t * t * (3 - 2 * t)
+}

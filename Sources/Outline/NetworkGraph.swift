@@ -25,7 +25,7 @@ struct NetworkGraph: Sendable {
         /// A convolution of each channel by itself. Weights: row, column, channel.
         case depthwise(Window)
         /// A transposed convolution of 2 x 2 with stride 2 to one channel. Weights: row, column, input.
-        case doubleUp
+        case transposedConvolution2x2
         /// The mean of all pixels.
         case mean
         /// The first input's pixels times the second input's only pixel.

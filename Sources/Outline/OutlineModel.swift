@@ -69,7 +69,8 @@ public final class OutlineModel: Sendable {
         func stride(_ value: Int) -> Int {
             let channels = graph.values[value].channels
             let isTight =
-                value == graph.input || graph.operations.contains { $0.output == value && $0.kind == .doubleUp }
+                value == graph.input
+                || graph.operations.contains { $0.output == value && $0.kind == .transposedConvolution2x2 }
             return isTight ? channels : Self.padded(channels)
         }
         let layout = Memory(graph, stride)
@@ -78,7 +79,7 @@ public final class OutlineModel: Sendable {
             let (first, last) = (operation.inputs[0], operation.inputs[operation.inputs.count - 1])
             let (shape, result) = (graph.values[first], graph.values[operation.output])
             switch operation.kind {
-            case .convolution, .doubleUp: break
+            case .convolution, .transposedConvolution2x2: break
             default:
                 for value in operation.inputs where stride(value) % coutline_block != 0 {
                     throw FlatBuffer.Damage("an operation follows the input or the output, which is not supported")
@@ -86,7 +87,7 @@ public final class OutlineModel: Sendable {
             }
             let bias = weights.count
             weights += operation.bias
-            if operation.kind == .doubleUp {
+            if operation.kind == .transposedConvolution2x2 {
                 weights += [Float](repeating: operation.bias[0], count: coutline_block - 1)
             }
             Self.pad(&weights)
@@ -120,8 +121,8 @@ public final class OutlineModel: Sendable {
     ) {
         let block = coutline_block
         switch operation.kind {
-        case .convolution, .doubleUp:
-            let outputs = operation.kind == .doubleUp ? 4 : operation.bias.count
+        case .convolution, .transposedConvolution2x2:
+            let outputs = operation.kind == .transposedConvolution2x2 ? 4 : operation.bias.count
             let inputs = operation.weights.count / outputs
             var first = 0
             while first < padded(outputs) {
@@ -181,7 +182,7 @@ public final class OutlineModel: Sendable {
                 (window.size + 1) * channels
                     * max((made.width - 1) * window.stride + window.size, given.width + window.left)
             case .resize: given.width * channels
-            case .doubleUp: given.width * coutline_block
+            case .transposedConvolution2x2: given.width * coutline_block
             case .mean, .scale, .add: 0
             }
         }

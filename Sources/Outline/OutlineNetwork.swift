@@ -68,7 +68,7 @@ import COutline
         case .depthwise(let window):
             var geometry = step.geometry(window, channels: channels)
             unsafe kernels.depthwise(&geometry, input, given, bias, output, scratch)
-        case .doubleUp:
+        case .transposedConvolution2x2:
             unsafe kernels.double_up(
                 input, width, height, CInt(step.inputStride), CInt(step.shape.channels), given, bias, output,
                 step.activation, scratch)

@@ -306,7 +306,7 @@ struct TFLiteReader {
         let made = Shape(height: 2 * shape.height, width: 2 * shape.width, channels: 1)
         try count(made.pixels * shape.channels)
         var operation = NetworkGraph.Operation(
-            kind: .doubleUp, inputs: [input], output: try addValue(made, for: output))
+            kind: .transposedConvolution2x2, inputs: [input], output: try addValue(made, for: output))
         operation.weights = try constant(inputs[1], [1, 2, 2, shape.channels])
         operation.bias = try constant(inputs[2], [1])
         graph.operations.append(operation)

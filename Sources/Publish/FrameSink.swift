@@ -16,7 +16,8 @@ public protocol FrameSink: ~Copyable {
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func hasReaders(at now: UInt64) -> Bool?
 
-    /// Whether each frame has its place in time, as in a file, so that none may be published twice.
+    /// Whether each frame has its place in time, as in a file, so that none may be published twice. Such a sink may
+    /// wait, and if it fails it is dropped while the others go on; the failure of another sink ends the program.
     var keepsFrames: Bool { get }
 
     /// Sets the picture that remains on a device if this process dies before `finish`.

@@ -83,11 +83,11 @@ public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
         let fourCC = FourCC(rawValue: pix.pixelformat)
         let full = pix.quantization == V4L2_QUANTIZATION_FULL_RANGE.rawValue
         // The kernel's V4L2_MAP_QUANTIZATION_DEFAULT: YUV is limited unless its colour space is JPEG's.
-        let unsaid = pix.quantization == V4L2_QUANTIZATION_DEFAULT.rawValue
+        let isDefaultQuantization = pix.quantization == V4L2_QUANTIZATION_DEFAULT.rawValue
         let jpeg = pix.colorspace == V4L2_COLORSPACE_JPEG.rawValue
         self.init(
             fourCC: fourCC, width: Int(pix.width), height: Int(pix.height), bytesPerLine: Int(pix.bytesperline),
-            range: full || (unsaid && jpeg) || fourCC.isJPEG ? .full : .limited)
+            range: full || (isDefaultQuantization && jpeg) || fourCC.isJPEG ? .full : .limited)
     }
 
     /// The layout of the frames; nil if the pixel format is not supported directly, or the driver's numbers are

@@ -3,8 +3,8 @@ import CLinux
 import Glibc
 import SystemKit
 
-/// `guise-camera`: the system service that presents the camera. Started as root; it keeps root's rights until the
-/// camera is plugged in.
+/// `guise-camera`: the system service that presents the camera. Started as root; it keeps root's privileges until
+/// the camera is plugged in.
 @main
 struct GuiseCamera {
     static func main() {
@@ -34,9 +34,9 @@ struct GuiseCamera {
         let handover = Handover()
         let taken = handover.take()
         let port = if let taken { Port(descriptor: taken.port, number: taken.number) } else { try Port() }
-        let dropped = ccamera_drop_rights(user, ownGroup, Ring.fileSize)
+        let dropped = ccamera_drop_privileges(user, ownGroup, Ring.fileSize)
         guard dropped == 0 else {
-            throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
+            throw Problem(.system, "could not drop root's privileges: \(errorMessage(of: -dropped))")
         }
         handover.notifyReady()
         let restricted = ccamera_restrict_calls()
@@ -47,43 +47,5 @@ struct GuiseCamera {
         var service = Service(port: port, camera: taken?.camera, listener: listener, signals: signals)
         try service.run()
         service.end(handover)
-    }
-}
-
-/// The command's options.
-struct Options {
-    var user = "guise-camera"
-    var group = "video"
-    var socket = "/run/guise-camera/socket"
-    var waitsUntilUnplugged = false
-
-    private static let usage = """
-        usage: guise-camera [--user NAME] [--group NAME] [--socket PATH]
-               guise-camera --wait-unplugged
-        Presents the camera "Guise Camera", which guise feeds. Must be started as root.
-          --user NAME     the user as whom it runs once the camera is plugged in (guise-camera)
-          --group NAME    whose members may feed the camera, beside the user at the seat (video)
-          --socket PATH   where it listens for guise (/run/guise-camera/socket)
-          --wait-unplugged   waits until the camera is unplugged, at most three seconds, and does nothing else
-        """
-
-    /// - Parameter arguments: with the program's name.
-    init(_ arguments: [String]) {
-        var rest = arguments.dropFirst()
-        while let option = rest.popFirst() {
-            if option == "--wait-unplugged" {
-                waitsUntilUnplugged = true
-                continue
-            }
-            guard ["--user", "--group", "--socket"].contains(option), let value = rest.popFirst() else {
-                print(Self.usage)
-                exit(option == "--help" ? 0 : 64)
-            }
-            switch option {
-            case "--user": user = value
-            case "--group": group = value
-            default: socket = value
-            }
-        }
     }
 }

@@ -39,7 +39,8 @@ enum SinkSpec: Equatable {
         }
     }
 
-    /// Whether it is a file, which gets every frame once and needs no live picture.
+    /// Whether it is a file, which gets every frame once. With files alone, `guise run` is a batch job: it keeps the
+    /// source's size, opens no control socket, and ends with the source.
     var isFile: Bool {
         switch self {
         case .file: true

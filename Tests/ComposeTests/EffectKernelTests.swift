@@ -391,7 +391,7 @@ struct EffectKernelTests {
         var mask = smoother.mask.pixels
         for i in mask.indices where i % stride >= bare { mask[i] = 0xff00_0000 }
         let (u, v) = (Float(110), Float(150))
-        smoother.smooth(&frame, Smoothing(strength: 1, evenness: 0.5, chroma: [u, v]))
+        smoother.smooth(&frame, SkinSmoothing(strength: 1, evenness: 0.5, chroma: [u, v]))
         let after = Samples(frame)
         let expected = smoothed(before, region, step: max(1, Int(eyes / 16)))
         var (worst, worstColor, noise, was, skin) = (0.0, 0.0, 0.0, 0.0, 0.0)

@@ -61,7 +61,7 @@ struct ReferenceNetwork {
                 }
                 return sum
             }
-        case .doubleUp:
+        case .transposedConvolution2x2:
             return each { x, y, _ in
                 var sum = operation.bias[0]
                 for k in 0..<given.channels {

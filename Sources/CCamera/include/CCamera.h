@@ -21,7 +21,7 @@ int ccamera_find_group(const char *name, gid_t *group);
 /// Gives up all rights, for good: another user without groups and capabilities, no new privileges, limits on memory
 /// files, descriptors and processes. Returns 0 or -errno.
 /// - most_bytes: of the largest file that may be made.
-int ccamera_drop_rights(uid_t user, gid_t group, size_t most_bytes);
+int ccamera_drop_privileges(uid_t user, gid_t group, size_t most_bytes);
 /// Restricts this process to the system calls of its loop: reading files, sockets, memory. Others fail with EPERM, and
 /// execve and socket are among them. Returns 0 or -errno.
 int ccamera_restrict_calls(void);

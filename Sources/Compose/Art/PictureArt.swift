@@ -73,7 +73,7 @@ struct PictureArt {
     ///   - place: the position of art that has a `size`.
     ///   - size: the art's height relative to the picture's; nil: it fills the picture according to `fit`.
     ///   - margin: the distance of art that has a `size` from the picture's edge, relative to the picture's height.
-    /// - Throws: `Problem` that names the file.
+    /// - Throws: `Problem` that names the file, also if the borders are thicker than the art.
     init(
         file: String, folder: String, target: ArtTarget, fit: PictureFit, border: SIMD4<Float> = .zero,
         place: PicturePlace = .center, size: Float? = nil, margin: Float = 0
@@ -81,7 +81,15 @@ struct PictureArt {
         let path = try Art.resolvePath(folder, file)
         // The art's shape is known only after reading, so it is first read at a small size.
         let draft = try ArtReader.load(path: path, maxDimension: 64)
+        guard border.x + border.z <= draft.size.x, border.y + border.w <= draft.size.y else {
+            let size = "\(Int(draft.size.x)) x \(Int(draft.size.y)) units"
+            throw Problem(
+                .invalid, "the borders of \(path) are thicker than the art, which has \(size)",
+                fix: "make 'border' (left, top, right, bottom) smaller")
+        }
         let scale = Self.scale(of: draft.size, on: target, fit: fit, size: size)
+        // The art is also kept at the picture's size.
+        try ArtBudget.current?.countPixels(target.width * target.height, path)
         self.init(
             try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtLimits.largestSide),
             target: target, fit: fit, border: border, place: place, size: size, margin: margin)

@@ -97,8 +97,7 @@ struct HeadOutline {
     /// Coverage of a point: 1 up to the outline grown by `full`, fading smoothly to 0 at the outline grown by `none`.
     @inline(__always)
     func cover(_ p: Point, full: Float, none: Float) -> Float {
-        let t = max(0, min(1, (none * none - Self.squared(p - center, inverse)) / (none * none - full * full)))
-        return t * t * (3 - 2 * t)
+        smoothstep((none * none - Self.squared(p - center, inverse)) / (none * none - full * full))
     }
 
     /// The outline with a soft edge, for the kernels. Fades from the outline grown by `full` to the one grown by

@@ -77,8 +77,7 @@ struct Lips {
         let bottom = lower[step] + (lower[step + 1] - lower[step]) * part
         let inside = min(position.y - top, bottom - position.y)
         guard inside.isFinite else { return 0 }
-        let share = max(0, min(1, inside / softness + 0.5))
-        return share * share * (3 - 2 * share)
+        return smoothstep(inside / softness + 0.5)
     }
 
     /// Erases the mouth from the layer buffer.

@@ -81,8 +81,7 @@ enum CanonicalFaceUV {
     private static func closeLips(_ places: inout Places, _ scale: Float) {
         let gap = (places[66] - places[62]).length / max(scale, 1e-6)
         // In eye distances. The landmarks of closed lips are about 0.03 apart.
-        let t = max(0, min(1, (gap - 0.035) / 0.05))
-        let open = t * t * (3 - 2 * t)
+        let open = smoothstep((gap - 0.035) / 0.05)
         guard open < 1 else { return }
         for i in 0..<3 {
             let (upper, lower) = (61 + i, 67 - i)

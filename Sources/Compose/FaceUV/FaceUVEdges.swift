@@ -35,11 +35,11 @@ struct FaceUVEdges: Sendable {
                 let q = (p - Point(0, 30)) / Point(78, 115)
                 var gain: Float = 1
                 if (q * q).sum() > 1 {
-                    gain = Self.contains(outline, p) ? smooth(Self.distance(outline, p) / max(feather, 0.1)) : 0
+                    gain = Self.contains(outline, p) ? smoothstep(Self.distance(outline, p) / max(feather, 0.1)) : 0
                 }
                 for (hole, box) in zip(holes, boxes)
                 where p.x > box.low.x && p.y > box.low.y && p.x < box.high.x && p.y < box.high.y {
-                    gain *= Self.contains(hole.edge, p) ? 0 : smooth(Self.distance(hole.edge, p) / hole.feather)
+                    gain *= Self.contains(hole.edge, p) ? 0 : smoothstep(Self.distance(hole.edge, p) / hole.feather)
                 }
                 guard gain < 1 else { continue }
                 for i in at..<at + 4 { raster.bytes[i] = UInt8(Float(raster.bytes[i]) * gain + 0.5) }
@@ -60,12 +60,6 @@ struct FaceUVEdges: Sendable {
                 return b + (slope + (bend + twist * t) * t) * (t / 2)
             }
         }
-    }
-
-    /// A smooth step from 0 to 1.
-    private func smooth(_ t: Float) -> Float {
-        let t = max(0, min(1, t))
-        return t * t * (3 - 2 * t)
     }
 
     private static func box(_ polygon: [Point], margin: Float) -> (low: Point, high: Point) {

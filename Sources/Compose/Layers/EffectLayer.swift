@@ -18,7 +18,7 @@ struct EffectLayer: PictureLayer {
         /// Chroma (U, V) of colours in sequence, and the duration of each in seconds.
         case tints([SIMD2<Float>], period: Double)
         case whiteBalance
-        case overlay(FrameOverlay, FrameOverlay.Mode, share: Float)
+        case overlay(FrameOverlay, FrameOverlay.Mode, opacity: Float)
         case hud(color: UInt32, ColorAdjustment)
     }
 
@@ -26,8 +26,8 @@ struct EffectLayer: PictureLayer {
     /// How strong the effect is, 0...1.
     private let strength: Float
 
-    /// Colours for random tints: around the colour wheel, each far from the one before.
-    private static let randomHues: [Color] = [
+    /// Colours for `random` tints, in this order: around the colour wheel, each far from the one before.
+    private static let wheelHues: [Color] = [
         Color(255, 64, 64), Color(40, 190, 255), Color(255, 190, 30), Color(160, 80, 255),
         Color(70, 220, 90), Color(255, 80, 190), Color(30, 210, 190), Color(255, 130, 40),
     ]
@@ -64,9 +64,9 @@ struct EffectLayer: PictureLayer {
                 fit: try fields.choice("fit", default: .cover))
             switch mode {
             // Transparent parts leave the picture as it is.
-            case .multiply: content = .overlay(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
-            case .screen: content = .overlay(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
-            default: content = .overlay(art.overlay(), .over, share: 0.5)
+            case .multiply: content = .overlay(art.overlay(over: Color(255, 255, 255)), .multiply, opacity: 1)
+            case .screen: content = .overlay(art.overlay(over: Color(0, 0, 0)), .screen, opacity: 1)
+            default: content = .overlay(art.overlay(), .over, opacity: 0.5)
             }
         case .hud:
             let color = try fields.color("color", default: "#b8ff3c")
@@ -89,7 +89,7 @@ struct EffectLayer: PictureLayer {
             }
             colors.append(color)
         }
-        if isRandom { colors += randomHues }
+        if isRandom { colors += wheelHues }
         if colors.isEmpty { colors = [try fields.color("color", default: "#3c8cff")] }
         return .tints(
             colors.map {
@@ -111,8 +111,8 @@ struct EffectLayer: PictureLayer {
             canvas.effects.balance.update(meanChroma(canvas.frame), at: scene.time)
             let mean = canvas.effects.balance.mean
             apply(ColorAdjustment(gain: [1, 1, 1], offset: [0, -mean.x, -mean.y]).faded(part), to: &canvas.frame)
-        case .overlay(let overlay, let mode, let share):
-            overlay.draw(onto: &canvas.frame, opacity: part * share, mode)
+        case .overlay(let overlay, let mode, let opacity):
+            overlay.draw(onto: &canvas.frame, opacity: part * opacity, mode)
         case .hud(let color, let tone):
             canvas.effects.edges.find(canvas.frame)
             apply(tone.faded(part), to: &canvas.frame)
@@ -123,11 +123,10 @@ struct EffectLayer: PictureLayer {
     /// The chroma at a time. Each colour lasts for `period` seconds, and fades into the next one during the last third.
     private static func chroma(_ colors: [SIMD2<Float>], period: Double, at time: Double) -> SIMD2<Float> {
         guard colors.count > 1 else { return colors[0] }
-        let turn = max(0, time) / period
-        let number = Int(min(turn, 1e9))
-        let t = Float(max(0, (turn - Double(number)) * 3 - 2))
-        let mix = t * t * (3 - 2 * t)
-        let (from, to) = (colors[number % colors.count], colors[(number + 1) % colors.count])
+        let cycles = max(0, time) / period
+        let index = Int(min(cycles, 1e9))
+        let mix = smoothstep(Float((cycles - Double(index)) * 3 - 2))
+        let (from, to) = (colors[index % colors.count], colors[(index + 1) % colors.count])
         return from + (to - from) * mix
     }
 }

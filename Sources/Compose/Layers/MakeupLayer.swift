@@ -121,7 +121,7 @@ struct MakeupLayer: Layer {
         let places = CanonicalFaceUV.place(on: tracked.face)
         let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
         if let bare, let backdrop {
-            let how = Smoothing(
+            let how = SkinSmoothing(
                 strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: backdrop.chroma)
             canvas.smooth(how, where: bare, tracked.face, places)
         }

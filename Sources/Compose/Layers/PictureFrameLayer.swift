@@ -19,11 +19,15 @@ struct PictureFrameLayer: PictureLayer {
             let edges = try fields.numbers("border", count: 4)
             guard edges.allSatisfy({ (0...10_000).contains($0) }) else {
                 throw fields.wrong(
-                    "border", "outside of the art", allowed: "0 to 10000 units: left, top, right, bottom")
+                    "border", "an edge that is too thick or negative",
+                    allowed: "0 to 10000 units: left, top, right, bottom")
             }
             border = SIMD4(Float(edges[0]), Float(edges[1]), Float(edges[2]), Float(edges[3]))
         }
         let isPlaced = fields.has("place")
+        guard !isPlaced || fit == .stretch else {
+            throw fields.wrong("fit", "'\(fit.rawValue)' for art that has a place", allowed: "no 'fit' beside 'place'")
+        }
         let place: PicturePlace = try fields.choice("place", default: .center)
         let size = isPlaced ? Float(try fields.number("size", in: 0.02...1, default: 0.3)) : nil
         let margin = isPlaced ? Float(try fields.number("margin", in: 0...0.5, default: 0.03)) : 0

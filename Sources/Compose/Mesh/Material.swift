@@ -30,7 +30,7 @@ struct Material: Sendable {
         /// Strength of the specular highlight, 0...1.
         var gloss: Float = 0
         /// Sharpness of the highlight: how often its cosine is squared.
-        var squarings = 3
+        var specularExponentLog2 = 3
         /// Brightness of edges, as on velvet.
         var sheen: Float = 0
         /// How much the surroundings are reflected in the surface's own colour, 0...1.
@@ -55,8 +55,10 @@ struct Material: Sendable {
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
         let roughness = try fields.number("roughness", in: 0...1, default: -1)
-        // From a mirror (7 squarings: the cosine to the power of 128) to no highlight.
-        if roughness >= 0 { finish.squarings = Int((7 * (1 - roughness)).rounded()) }
+        // From a mirror (7 specularExponentLog2: the cosine to the power of 128) to no highlight: the cosine itself would lighten
+        // half of the surface.
+        if roughness >= 0 { finish.specularExponentLog2 = Int((7 * (1 - roughness)).rounded()) }
+        if finish.specularExponentLog2 == 0 { finish.gloss = 0 }
         finish.metal = Float(try fields.number("metal", in: 0...1, default: Double(finish.metal)))
         finish.sheen = Float(try fields.number("sheen", in: 0...1, default: Double(finish.sheen)))
         finish.glow = Float(try fields.number("glow", in: 0...1, default: 0))
@@ -90,12 +92,12 @@ struct Material: Sendable {
         case .felt: Finish(wrap: 0.5, sheen: 0.12)
         case .velvet: Finish(wrap: 0.25, sheen: 0.55)
         case .cloth, .knit: Finish(wrap: 0.45, sheen: 0.06)
-        case .satin: Finish(wrap: 0.2, gloss: 0.4, squarings: 3)
+        case .satin: Finish(wrap: 0.2, gloss: 0.4, specularExponentLog2: 3)
         case .fur: Finish(wrap: 0.8, sheen: 0.15)
-        case .leather: Finish(wrap: 0.25, gloss: 0.22, squarings: 3)
-        case .straw, .wood: Finish(wrap: 0.35, gloss: 0.08, squarings: 2)
-        case .plastic: Finish(wrap: 0.2, gloss: 0.55, squarings: 5)
-        case .metal: Finish(wrap: 0.1, gloss: 0.8, squarings: 5, metal: 1)
+        case .leather: Finish(wrap: 0.25, gloss: 0.22, specularExponentLog2: 3)
+        case .straw, .wood: Finish(wrap: 0.35, gloss: 0.08, specularExponentLog2: 2)
+        case .plastic: Finish(wrap: 0.2, gloss: 0.55, specularExponentLog2: 5)
+        case .metal: Finish(wrap: 0.1, gloss: 0.8, specularExponentLog2: 5, metal: 1)
         }
     }
 
@@ -111,65 +113,5 @@ struct Material: Sendable {
         case .wood: GrainTextures.wood
         case .plain, .satin, .plastic, .metal: nil
         }
-    }
-}
-
-/// The lighting of meshes on one face, in the picture's axes.
-struct Lighting {
-    /// Unit vector from the face to the light.
-    let direction: SIMD3<Float>
-    /// The half vector between the directions to the light and to the viewer.
-    private let halfway: SIMD3<Float>
-    /// Brightness of the light; 1 in a well-lit room.
-    private let gain: Float
-    /// What the light adds to white: 0, U and V; in samples.
-    private let cast: SIMD3<Float>
-    /// Luma of white above black level.
-    private let white: Float
-
-    init(_ light: FaceLight, range: ColorRange) {
-        direction = light.direction
-        halfway = normalized(light.direction + [0, 0, -1])
-        gain = light.gain
-        cast = [0, light.cast.x, light.cast.y]
-        white = range == .full ? 255 : 219
-    }
-
-    /// Brightness of the ambient light from above and from below, and of the directional light.
-    private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
-
-    /// The lit colour of a vertex, and in the last lane the light alone.
-    /// - Parameters:
-    ///   - base: the material's colour.
-    ///   - normal: unit vector in the picture's axes.
-    ///   - shade: factor for the light at this vertex.
-    @inline(__always)
-    func color(_ base: SIMD3<Float>, _ finish: Material.Finish, normal: SIMD3<Float>, shade: Float) -> SIMD4<Float> {
-        let up = 0.5 - normal.y * 0.5
-        let facing = max(0, 0 - normal.z)
-        let lit = max(0, (dot(normal, direction) + finish.wrap) / (1 + finish.wrap))
-        let edge = (1 - facing) * (1 - facing)
-        var light = Self.ground + (Self.sky - Self.ground) * up + Self.lamp * lit
-        light += finish.sheen * edge * edge * (0.4 + up)
-        var shine: Float = 0
-        if finish.gloss > 0 {
-            shine = max(0, dot(normal, halfway))
-            for _ in 0..<finish.squarings { shine *= shine }
-            shine *= finish.gloss
-        }
-        if finish.metal > 0 {
-            // The reflection of a room: dark below, a bright band in the middle, windows above.
-            let mirrored = normal * (2 * facing) + SIMD3(0, 0, 1)
-            let height = 0 - mirrored.y
-            let side = mirrored.x
-            let band = max(0, 1 - abs(height - 0.25) * 2.2) + max(0, 1 - abs(side + 0.45) * 3.5) * 0.55
-            let room = 0.38 + 0.3 * max(-0.6, height) + 0.85 * band * band
-            light += (room - light) * finish.metal * 0.85
-        }
-        light = (light * gain * (1 - finish.glow) + finish.glow) * shade
-        let glint = shine * shade * gain * white
-        let shown = base * light + SIMD3(glint, 0, 0)
-        let whole = shown + cast * (shown.x / white)
-        return SIMD4(whole, light)
     }
 }

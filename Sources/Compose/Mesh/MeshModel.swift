@@ -174,7 +174,7 @@ extension Material {
         finish.metal = metal
         // Smooth surfaces have strong, sharp highlights; rough ones have none.
         finish.gloss = 0.6 * (1 - roughness)
-        finish.squarings = Int((7 * (1 - roughness)).rounded())
+        finish.specularExponentLog2 = Int((7 * (1 - roughness)).rounded())
         self.init(
             color: color.yuv(range) - [black, 128, 128], finish: finish, picture: picture,
             opacity: isBlended ? linear.w : 1)

@@ -48,7 +48,7 @@ func blend(
         let plane = layout.planes[0]
         let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
         unsafe blendPacked(
-            luma(upper), chroma(upper, upper).samples, onto: first, lumaFirst: layout.format == .yuyv)
+            luma(upper), averageChroma(upper, upper).samples, onto: first, lumaFirst: layout.format == .yuyv)
     } else if layout.format == .i444 {
         unsafe blendWhole(upper, onto: base, layout, at: place)
     } else {
@@ -62,8 +62,8 @@ func blend(
 private func blendShared(
     _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
 ) {
-    let whole = withEvenEnd(upper, lower, place)
-    unsafe blend(luma(upper), chroma(whole.upper, whole.lower).samples, onto: base, layout, at: place)
+    let whole = padOddWidth(upper, lower, place)
+    unsafe blend(luma(upper), averageChroma(whole.upper, whole.lower).samples, onto: base, layout, at: place)
     if let lower { unsafe blend(luma(lower), onto: base, layout, at: place.below) }
 }
 
@@ -85,8 +85,8 @@ func blend(
     _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
     at place: RunPlace
 ) {
-    let whole = withEvenEnd(upper, lower, place)
-    let (color, bright) = chroma(whole.upper, whole.lower)
+    let whole = padOddWidth(upper, lower, place)
+    let (color, bright) = averageChroma(whole.upper, whole.lower)
     let chroma = RunSamples(art: light.chroma(color.art, color.alpha, bright), alpha: color.alpha)
     unsafe blend(lit(luma(upper), light), chroma, onto: base, layout, at: place)
     if let lower { unsafe blend(lit(luma(lower), light), onto: base, layout, at: place.below) }
@@ -99,7 +99,7 @@ private func lit(_ luma: RunSamples, _ light: RunLight) -> RunSamples {
 
 /// Repeats the last column of an odd width, which doesn't share its chroma.
 @inline(__always)
-private func withEvenEnd(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upper: Run, lower: Run) {
+private func padOddWidth(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upper: Run, lower: Run) {
     var (first, second) = (upper, lower ?? upper)
     if place.count % 2 == 1 {
         (first[place.count], second[place.count]) = (first[place.count - 1], second[place.count - 1])
@@ -115,7 +115,7 @@ func blend(
     at place: RunPlace
 ) {
     guard place.count == runLength else {
-        unsafe blendEnd(luma, chroma, onto: base, layout, at: place)
+        unsafe blendTail(luma, chroma, onto: base, layout, at: place)
         return
     }
     if layout.format.isPacked {
@@ -147,15 +147,15 @@ private func blendPlanes(
     case .nv12: unsafe blend(chroma, runLength, onto: u + place.x)
     case .i420, .i422: unsafe blendHalves(chroma, onto: u + place.x / 2, v + place.x / 2)
     case .i444:
-        unsafe blend(each(chroma, chroma.art.evenHalf), runLength, onto: u + place.x)
-        unsafe blend(each(chroma, chroma.art.oddHalf), runLength, onto: v + place.x)
+        unsafe blend(duplicatedChroma(chroma, chroma.art.evenHalf), runLength, onto: u + place.x)
+        unsafe blend(duplicatedChroma(chroma, chroma.art.oddHalf), runLength, onto: v + place.x)
     case .gray, .yuyv, .uyvy: break
     }
 }
 
 /// Blends part of a run, sample by sample.
 @inline(never)
-private func blendEnd(
+private func blendTail(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
     at place: RunPlace
 ) {
@@ -174,7 +174,7 @@ private func blendEnd(
 
 /// Repeats chroma that two pixels share, for each of them.
 @inline(__always)
-private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
+private func duplicatedChroma(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
     var samples = chroma
     (samples.art.evenHalf, samples.art.oddHalf, samples.alpha.oddHalf) = (half, half, chroma.alpha.evenHalf)
     return samples
@@ -182,17 +182,17 @@ private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
 
 /// U and V alternating, each the mean over two columns and two rows, with the mean alpha; and the mean luma for each.
 @inline(__always)
-private func chroma(_ upper: Run, _ lower: Run) -> (samples: RunSamples, luma: SIMD16<UInt16>) {
+private func averageChroma(_ upper: Run, _ lower: Run) -> (samples: RunSamples, luma: SIMD16<UInt16>) {
     let mask = Run(repeating: 0x00ff_00ff)
     // Each 32-bit word contains the sums of two channels: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
     let odd = (upper &>> 8 & mask) &+ (lower &>> 8 & mask)
-    let luma = even.evenHalf &+ even.oddHalf
-    let other = odd.evenHalf &+ odd.oddHalf
+    let evenSums = even.evenHalf &+ even.oddHalf
+    let oddSums = odd.evenHalf &+ odd.oddHalf
     // V is in the half above Y, alpha in the half above U.
-    let art = (other & 0xffff) &>> 2 | (luma &>> 18) &<< 16
-    let alpha = other &>> 18
-    let mean = (luma & 0xffff) &>> 2
+    let art = (oddSums & 0xffff) &>> 2 | (evenSums &>> 18) &<< 16
+    let alpha = oddSums &>> 18
+    let mean = (evenSums & 0xffff) &>> 2
     return unsafe (
         RunSamples(
             art: unsafeBitCast(art, to: SIMD16<UInt16>.self),

@@ -76,8 +76,7 @@ extension LayerBuffer {
     for i in 0..<count {
         let x = start.x + Float(Int32(truncatingIfNeeded: i))
         let square = (across * x + slope) * x + down
-        let part = max(0, min(1, (place.none - square) * perSquare))
-        let cover = part * part * (3 - 2 * part)
+        let cover = smoothstep((place.none - square) * perSquare)
         let word = unsafe art[i]
         let luma = unsafe Float(Int32(truncatingIfNeeded: face[i] & 255))
         let light = max(low, min(high, (luma - shading.black) * perLuma - 1))

@@ -52,7 +52,7 @@ public struct FrameScaler: ~Copyable {
         strip = Frame(layout)
         black = Frame(layout)
         wide = mayBeWide ? WideScaler(luma, chroma) : nil
-        memory = Array(repeating: 0, count: 2 * 4 * max(luma.columns.room, luma.columns.first.count))
+        memory = Array(repeating: 0, count: 2 * 4 * max(luma.columns.capacity, luma.columns.first.count))
     }
 
     /// Sets the part of the picture that is scaled, from the next one on. Allocates nothing.

@@ -1,5 +1,5 @@
 /// The settings of skin smoothing.
-public struct Smoothing: Sendable {
+public struct SkinSmoothing: Sendable {
     /// 0...1: the opacity of the smoothed skin. At 1, faint details finer than an eye's width are removed.
     public var strength: Float
     /// 0...1: how far chroma is moved towards the skin's mean.
@@ -17,9 +17,9 @@ public struct Smoothing: Sendable {
 /// and Tang, 2010). Its coefficients are computed at reduced size (He and Sun, 2015), so that the cost hardly depends
 /// on the size of the face. Its memory grows to the largest face and is kept.
 public struct Smoother: ~Copyable {
-    /// The distance between the eyes in the reduced picture, pixels.
+    /// The smallest distance between the eyes in the reduced picture, pixels; the largest is nearly twice that.
     private static let coarseEyes: Float = 16
-    /// The radius of the window in pixels of the reduced picture: 0.12 to 0.15 eye distances.
+    /// The radius of the window in pixels of the reduced picture: 0.065 to 0.125 eye distances.
     private static let radius = 2
     /// The variance below which details are smoothed, in squared levels: pores and faint wrinkles, not lids or
     /// nostrils.
@@ -30,7 +30,7 @@ public struct Smoother: ~Copyable {
     /// The smoothed region, pixels of the frame; `x` and `y` are even.
     private var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     /// The reduction factor: the frame's pixels per pixel of the reduced picture.
-    private var step = 1
+    private var reduction = 1
     private var (width, height) = (0, 0)
     private var luma: [Float] = []
     private var square: [Float] = []
@@ -38,8 +38,8 @@ public struct Smoother: ~Copyable {
     /// Two rows of the reduced picture, an even and an odd one, scaled up to the frame's width. Each has three parts:
     /// the factors in 512ths, the offsets in quarters of a level, and the mask's alpha in halves.
     private var rows: [Int16] = []
-    /// The room of each of the six parts.
-    private var rowRoom = 0
+    /// The capacity of each of the six parts.
+    private var rowCapacity = 0
 
     /// A smoother without memory yet.
     public init() {}
@@ -54,37 +54,37 @@ public struct Smoother: ~Copyable {
         let region = region.evenPiece(width: layout.width, height: layout.height)
         guard !region.isEmpty else { return nil }
         self.region = region
-        step = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
+        reduction = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
         // One more on the right and below, to interpolate towards.
-        (width, height) = (region.width / step + 2, region.height / step + 2)
-        upsample(width * height, region.width + 2 * runLength)
+        (width, height) = (region.width / reduction + 2, region.height / reduction + 2)
+        growBuffers(width * height, region.width + 2 * runLength)
         let all = PixelRect(x: 0, y: 0, width: width, height: height)
         guard mask.begin(all, width: width, height: height) else { return nil }
-        let scale = 1 / Float(step)
+        let scale = 1 / Float(reduction)
         // The centre of a reduced pixel is that of its block.
-        let half = Float(step - 1) / 2
+        let half = Float(reduction - 1) / 2
         return Affine(
             a: scale, b: 0, c: 0, d: scale, tx: (-Float(region.x) - half) * scale, ty: (-Float(region.y) - half) * scale
         )
     }
 
     /// Smooths the skin under the mask.
-    public mutating func smooth(_ frame: inout Frame, _ how: Smoothing) {
+    public mutating func smooth(_ frame: inout Frame, _ how: SkinSmoothing) {
         downsample(frame)
         coefficients()
         draw(&frame, how)
     }
 
-    private mutating func upsample(_ coarse: Int, _ row: Int) {
+    private mutating func growBuffers(_ coarse: Int, _ row: Int) {
         // Half as much again, so that an approaching face doesn't cause an allocation in every frame.
         if luma.count < coarse {
             luma = Array(repeating: 0, count: coarse * 3 / 2)
             square = luma
             scratch = luma
         }
-        if rowRoom < row {
-            rowRoom = row * 3 / 2
-            rows = Array(repeating: 0, count: 6 * rowRoom)
+        if rowCapacity < row {
+            rowCapacity = row * 3 / 2
+            rows = Array(repeating: 0, count: 6 * rowCapacity)
         }
     }
 
@@ -93,27 +93,27 @@ public struct Smoother: ~Copyable {
         let layout = frame.layout
         let site = layout.luma
         let (offset, pixel, row) = (site.offset, site.step, site.stride)
-        let share = 1 / Float(step)
-        // Blocks that are wholly inside the picture; those of the last column or row may not be.
+        let share = 1 / Float(reduction)
+        // Blocks that are entirely inside the picture; those of the last column or row may not be.
         let whole = (
-            x: min(width, (layout.width - region.x) / step), y: min(height, (layout.height - region.y) / step)
+            x: min(width, (layout.width - region.x) / reduction), y: min(height, (layout.height - region.y) / reduction)
         )
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             guard let first = bytes.baseAddress else { return }
             for y in 0..<height {
-                let line = unsafe first + (offset + (region.y + y * step) * row + region.x * pixel)
+                let line = unsafe first + (offset + (region.y + y * reduction) * row + region.x * pixel)
                 let columns = y < whole.y ? whole.x : 0
                 for x in 0..<columns {
-                    let block = unsafe line + x &* step &* pixel
+                    let block = unsafe line + x &* reduction &* pixel
                     var sum: UInt32 = 0
-                    for i in 0..<step { unsafe sum &+= UInt32(block[i &* (row &+ pixel)]) }
+                    for i in 0..<reduction { unsafe sum &+= UInt32(block[i &* (row &+ pixel)]) }
                     set(y * width + x, Float(sum) * share)
                 }
                 for x in columns..<width {
                     var sum: UInt32 = 0
-                    for i in 0..<step {
-                        let px = min(region.x + x * step + i, layout.width - 1)
-                        let py = min(region.y + y * step + i, layout.height - 1)
+                    for i in 0..<reduction {
+                        let px = min(region.x + x * reduction + i, layout.width - 1)
+                        let py = min(region.y + y * reduction + i, layout.height - 1)
                         unsafe sum += UInt32(first[offset + py * row + px * pixel])
                     }
                     set(y * width + x, Float(sum) * share)
@@ -138,7 +138,7 @@ public struct Smoother: ~Copyable {
         Self.box(&square, &scratch, width, height)
     }
 
-    /// Box filter by running sums along rows and then columns; windows are cut off at the edges.
+    /// Box filter by running sums along rows, and direct sums down columns; windows are cut off at the edges.
     private static func box(_ picture: inout [Float], _ scratch: inout [Float], _ width: Int, _ height: Int) {
         unsafe picture.withUnsafeMutableBufferPointer { picture in
             unsafe scratch.withUnsafeMutableBufferPointer { scratch in
@@ -150,12 +150,12 @@ public struct Smoother: ~Copyable {
                     for x in 0..<width {
                         if x + radius < width { unsafe sum += from[x + radius] }
                         if x > radius { unsafe sum -= from[x - radius - 1] }
-                        unsafe to[x] = sum * Self.share(x, width)
+                        unsafe to[x] = sum * Self.reciprocalCount(x, width)
                     }
                 }
                 for y in 0..<height {
                     let (first, last) = (max(y - radius, 0), min(y + radius, height - 1))
-                    let share = Self.share(y, height)
+                    let share = Self.reciprocalCount(y, height)
                     let to = unsafe picture + y * width
                     for x in 0..<width { unsafe to[x] = 0 }
                     for i in first...last {
@@ -169,27 +169,28 @@ public struct Smoother: ~Copyable {
 
     /// One over the number of pixels in a window.
     @inline(__always)
-    private static func share(_ at: Int, _ count: Int) -> Float {
+    private static func reciprocalCount(_ at: Int, _ count: Int) -> Float {
         let isWhole = at >= radius && at + radius < count
         return isWhole ? 1 / Float(2 * radius + 1) : 1 / Float(min(at + radius, count - 1) - max(at - radius, 0) + 1)
     }
 
-    private mutating func draw(_ frame: inout Frame, _ how: Smoothing) {
+    private mutating func draw(_ frame: inout Frame, _ how: SkinSmoothing) {
         let layout = frame.layout
         let strength = UInt16(max(0, min(256, how.strength * 256)))
         let tint = ChromaPull(how)
-        // Only one row in so many has chroma of its own.
+        // Chroma rows are shared by `shared + 1` rows of luma.
         let shared = (1 << layout.format.chromaShift.y) - 1
-        // The last row of the reduced picture that is in `rows`.
-        var widened = -1
+        // The last row of the reduced picture that was scaled up into `rows`.
+        var lastRow = -1
         var bytes = frame.mutableBytes
         for y in 0..<region.height {
-            let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
+            let at = max(0, (Float(y) + 0.5) / Float(reduction) - 0.5)
             let upper = min(Int(at), height - 2)
-            while widened <= upper {
-                widened = max(widened + 1, upper)
-                Self.widen(
-                    widened, into: &rows, rowRoom, region.width, square, luma, mask, step: step, width: width)
+            while lastRow <= upper {
+                lastRow = max(lastRow + 1, upper)
+                Self.upsampleRow(
+                    lastRow, into: &rows, rowCapacity, region.width, square, luma, mask, reduction: reduction,
+                    width: width)
             }
             let weight = UInt16(((at - Float(upper)) * 32).rounded())
             let (even, odd) = upper & 1 == 0 ? (32 - weight, weight) : (weight, 32 - weight)
@@ -197,7 +198,7 @@ public struct Smoother: ~Copyable {
                 unsafe rows.withUnsafeBufferPointer { rows in
                     guard let base = bytes.baseAddress, let rows = rows.baseAddress else { return }
                     let reader = unsafe BackdropReader(base, layout)
-                    let between = unsafe WideRows(rows: rows, room: rowRoom, even: even, odd: odd)
+                    let between = unsafe UpsampledRows(rows: rows, room: rowCapacity, even: even, odd: odd)
                     for x in Swift.stride(from: 0, to: region.width, by: runLength) {
                         let m = unsafe between.part(2, x)
                         guard m != SIMD16<UInt16>() else { continue }
@@ -221,9 +222,9 @@ public struct Smoother: ~Copyable {
     }
 
     /// Scales a row of the reduced picture up to the frame's width.
-    private static func widen(
+    private static func upsampleRow(
         _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
-        _ mask: borrowing LayerBuffer, step: Int, width: Int
+        _ mask: borrowing LayerBuffer, reduction: Int, width: Int
     ) {
         let (first, firstMask, words) = (y * width, y * mask.stride, mask.readPixels)
         unsafe rows.withUnsafeMutableBufferPointer { rows in
@@ -237,14 +238,14 @@ public struct Smoother: ~Copyable {
                         let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: words + firstMask)
                         var here = unsafe columns[0]
                         // Left of the first column's centre there is nothing to interpolate from.
-                        var x = step / 2
+                        var x = reduction / 2
                         unsafe ramp(row, room, 0..<min(x, count), from: here, slope: .zero)
                         var next = 1
                         while x < count {
                             let there = unsafe columns[min(next, width - 1)]
-                            let slope = (there - here) * (1 / Float(step))
-                            unsafe ramp(row, room, x..<min(x + step, count), from: here, slope: slope)
-                            (here, x, next) = (there, x + step, next + 1)
+                            let slope = (there - here) * (1 / Float(reduction))
+                            unsafe ramp(row, room, x..<min(x + reduction, count), from: here, slope: slope)
+                            (here, x, next) = (there, x + reduction, next + 1)
                         }
                         // The last run extends beyond the row.
                         for x in count..<count + runLength { unsafe row[2 * room + x] = 0 }
@@ -256,7 +257,7 @@ public struct Smoother: ~Copyable {
 }
 
 /// The two scaled rows between which a row of the frame is interpolated; borrowed.
-@unsafe private struct WideRows {
+@unsafe private struct UpsampledRows {
     let rows: UnsafePointer<Int16>
     let room: Int
     /// The weights of the even and the odd row, in 32nds.
@@ -315,19 +316,19 @@ private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
 private struct ChromaPull {
     /// U and V, alternating.
     private var mean = SIMD16<UInt16>()
-    /// The share of the smoothing's alpha, in 128ths.
-    private let share: UInt16
+    /// The part of the smoothing's alpha, in 128ths.
+    private let weight: UInt16
 
-    init(_ how: Smoothing) {
+    init(_ how: SkinSmoothing) {
         func lanes(_ mean: Float) -> SIMD8<UInt16> { SIMD8(repeating: UInt16(max(0, min(255, mean)))) }
         (mean.evenHalf, mean.oddHalf) = (lanes(how.chroma.x), lanes(how.chroma.y))
-        share = UInt16(max(0, min(128, how.evenness * 128)))
+        weight = UInt16(max(0, min(128, how.evenness * 128)))
     }
 
     @inline(__always)
     func samples(_ alpha: SIMD16<UInt16>) -> RunSamples {
         // Shared chroma takes the alpha of the first pixel: skin has no edges here.
-        let half = (alpha.evenHalf &* share) &>> 7
+        let half = (alpha.evenHalf &* weight) &>> 7
         var pairs = alpha
         (pairs.evenHalf, pairs.oddHalf) = (half, half)
         return RunSamples(art: times(mean, pairs), alpha: pairs)

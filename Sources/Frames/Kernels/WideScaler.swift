@@ -24,7 +24,7 @@ import CScale
         // Rows are mixed in pairs of groups.
         lineLength = (max(luma.columns.count, chroma.columns.count) + 31) / 32 * 32
         lines = Array(repeating: 0, count: 6 * lineLength)
-        gathered = Array(repeating: 0, count: max(luma.columns.room, chroma.columns.room) + 32)
+        gathered = Array(repeating: 0, count: max(luma.columns.capacity, chroma.columns.capacity) + 32)
     }
 
     /// Begins a picture.

@@ -5,11 +5,11 @@ typealias AnyReply = any Encodable & Sendable
 typealias ReplyHandler = @Sendable (Result<AnyReply, any Error>) -> Void
 
 /// The way in which a request is answered. The handlers run on the control thread, so they must not block.
-enum Handling {
+enum Answer {
     /// At once.
-    case now(AnyReply)
-    /// By a thread of its own, for work that waits for devices or other programs.
+    case immediate(AnyReply)
+    /// On a separate thread, for work that waits for devices, other programs or files.
     case background(@Sendable () throws -> AnyReply)
-    /// Whenever the function that gets the handler calls it.
-    case later(@Sendable (@escaping ReplyHandler) -> Void)
+    /// When the function that gets the handler calls it.
+    case deferred(@Sendable (@escaping ReplyHandler) -> Void)
 }

@@ -9,29 +9,29 @@ struct ConfigurationHandler {
     let pictures: PictureStore
     let history: ChangeHistory
 
-    func handle(_ request: ConfigurationRequest) throws -> Handling {
+    func handle(_ request: ConfigurationRequest) throws -> Answer {
         switch request {
         case .set(let mask?, let key, let value): try set(mask, key, value)
         case .set(nil, let key, let value):
-            .now(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
-        case .configuration: .now(store.current)
-        case .reload: .now(ReloadReply(notes: try store.reload()))
-        case .save: .now(SaveReply(path: try store.save()))
+            .immediate(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
+        case .configuration: .immediate(store.current)
+        case .reload: .immediate(ReloadReply(notes: try store.reload()))
+        case .save: .immediate(SaveReply(path: try store.save()))
         }
     }
 
     /// Sets an option of an active mask. A picture's file is read first, beside the other requests.
-    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Handling {
+    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Answer {
         guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw notWorn(mask) }
         if key == "opacity" {
             guard let number = value.number ?? value.string.flatMap(Self.share), (0...1).contains(number) else {
                 throw RequestError(
                     .badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1, or a percentage such as 50%")
             }
-            return .now(try change(mask) { $0.opacity = Float(number) })
+            return .immediate(try change(mask) { $0.opacity = Float(number) })
         }
         let text = try choice(mask, key, value)
-        guard text.hasPrefix("/") else { return .now(try change(mask) { $0.choices[key] = text }) }
+        guard text.hasPrefix("/") else { return .immediate(try change(mask) { $0.choices[key] = text }) }
         return .background {
             let name = try pictures.add(file: text)
             return try history.record("set \(mask) \(key)") { try change(mask) { $0.choices[key] = name } }

@@ -57,7 +57,7 @@ final class Daemon: RequestResponder {
     }
 
     /// Has the group's handler answer a command. What changes masks or settings can be taken back.
-    private func handling(of command: Command) throws -> Handling {
+    private func handling(of command: Command) throws -> Answer {
         switch command {
         case .mask(let request): try history.record(command.summary) { try masks.handle(request) }
         case .look(let request): try history.record(command.summary) { try looks.handle(request) }
@@ -97,9 +97,9 @@ final class Daemon: RequestResponder {
         let send: ReplyHandler = { result in reply(result.map { JSON(encoding: $0) }) }
         do {
             switch try handling(of: command) {
-            case .now(let answer): send(.success(answer))
+            case .immediate(let answer): send(.success(answer))
             case .background(let body): try runInBackground(body, send)
-            case .later(let start): start(send)
+            case .deferred(let start): start(send)
             }
         } catch { send(.failure(error)) }
     }

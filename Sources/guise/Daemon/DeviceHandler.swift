@@ -11,7 +11,7 @@ struct DeviceHandler {
     let configuration: ConfigurationStore
     let history: ChangeHistory
 
-    func handle(_ request: DeviceRequest) -> Handling {
+    func handle(_ request: DeviceRequest) -> Answer {
         switch request {
         case .devices: .background { DeviceListReply.here() }
         case .use(let name): .background { [self] in SourceReply(source: try switchSource(name)) }

@@ -5,61 +5,6 @@ import JSON
 import Synchronization
 import SystemKit
 
-/// An event for subscribers.
-enum Event: Encodable {
-    case masks([WornMask])
-    case looks(LooksReply)
-    case history(HistoryNames)
-    case faces(Int, predicted: Int)
-    /// Somebody started or stopped watching. `cameraInUse` is nil without a virtual camera.
-    case viewers(watched: Bool, cameraInUse: Bool?)
-    case camera(LoopStatus.Camera, source: String)
-    case error(message: String)
-    case metrics(MetricsReply)
-
-    var topic: Topic {
-        switch self {
-        case .masks: .masks
-        case .looks: .looks
-        case .history: .history
-        case .faces: .faces
-        case .viewers: .viewers
-        case .camera: .camera
-        case .error: .errors
-        case .metrics: .metrics
-        }
-    }
-
-    private enum Key: String, CodingKey {
-        case event, masks, faces, predicted, watched, cameraInUse, camera, source, message
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var object = encoder.container(keyedBy: Key.self)
-        if case .error = self {
-            try object.encode("error", forKey: .event)
-        } else {
-            try object.encode(topic.rawValue, forKey: .event)
-        }
-        switch self {
-        case .masks(let masks): try object.encode(masks, forKey: .masks)
-        case .looks(let looks): try looks.encode(to: encoder)
-        case .history(let names): try names.encode(to: encoder)
-        case .faces(let faces, let predicted):
-            try object.encode(faces, forKey: .faces)
-            try object.encode(predicted, forKey: .predicted)
-        case .viewers(let watched, let cameraInUse):
-            try object.encode(watched, forKey: .watched)
-            try object.encode(cameraInUse, forKey: .cameraInUse)
-        case .camera(let camera, let source):
-            try object.encode(camera.rawValue, forKey: .camera)
-            try object.encode(source, forKey: .source)
-        case .error(let message): try object.encode(message, forKey: .message)
-        case .metrics(let metrics): try metrics.encode(to: encoder)
-        }
-    }
-}
-
 /// Collects the events for subscribers: warnings, and what has changed since the last call.
 final class EventReporter: Sendable {
     private let mailbox: Mailbox
@@ -81,6 +26,7 @@ final class EventReporter: Sendable {
         var history = 0
         var looks = 0
         var loopStatus = LoopStatus()
+        var source = ""
         var metrics: UInt64 = 0
     }
 
@@ -103,12 +49,12 @@ final class EventReporter: Sendable {
     }
 
     /// Returns the events since the last call.
-    /// - Parameter now: the time, nanoseconds. Other threads may report and read events at the same moment, so times
+    /// - Parameter now: the time, nanoseconds. Other threads may report warnings at the same moment, so a warning's time
     ///   may be later than this.
     func pendingEvents(at now: UInt64 = monotonicTime()) -> [Event] {
         var events: [Event] = []
         let (selections, loopStatus) = (loader.selections, mailbox.lastStatus)
-        let (names, looks) = (history.names, looks.current)
+        let (names, looks, source) = (history.names, looks.current, status.camera)
         let pending = warnings.withLock { warnings in
             defer { warnings = [] }
             return warnings
@@ -121,6 +67,8 @@ final class EventReporter: Sendable {
             let before = reported
             (reported.selections, reported.loopStatus) = (selections, loopStatus)
             (reported.history, reported.looks) = (names.revision, looks.revision)
+            // A file may replace another one between two calls: then only the source tells.
+            if loopStatus.camera == .open { reported.source = source }
             if now >= reported.metrics + Self.second { reported.metrics = now }
             return before
         }
@@ -132,8 +80,9 @@ final class EventReporter: Sendable {
         ) {
             events.append(.viewers(watched: loopStatus.hasViewers, cameraInUse: loopStatus.hasReaders))
         }
-        if loopStatus.camera != before.loopStatus.camera {
-            events.append(.camera(loopStatus.camera, source: status.camera))
+        let isOtherSource = loopStatus.camera == .open && source != before.source
+        if loopStatus.camera != before.loopStatus.camera || isOtherSource {
+            events.append(.camera(loopStatus.camera, source: source))
         }
         if (loopStatus.faces, loopStatus.predicted) != (before.loopStatus.faces, before.loopStatus.predicted) {
             events.append(.faces(loopStatus.faces, predicted: loopStatus.predicted))

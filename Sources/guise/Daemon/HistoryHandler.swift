@@ -4,10 +4,10 @@ import Control
 struct HistoryHandler {
     let history: ChangeHistory
 
-    func handle(_ request: HistoryRequest) throws -> Handling {
+    func handle(_ request: HistoryRequest) throws -> Answer {
         switch request {
-        case .undo: .now(try history.undo())
-        case .redo: .now(try history.redo())
+        case .undo: .immediate(try history.undo())
+        case .redo: .immediate(try history.redo())
         }
     }
 }

@@ -7,10 +7,10 @@ struct LookHandler {
     let catalog: MaskCatalog
     let masks: MaskHandler
 
-    func handle(_ request: LookRequest) throws -> Handling {
+    func handle(_ request: LookRequest) throws -> Answer {
         switch request {
-        case .looks: return .now(try list)
-        case .look(let name, .wear): return .now(try masks.replace(with: looks.look(name).masks))
+        case .looks: return .immediate(try list)
+        case .look(let name, .wear): return .immediate(try masks.replace(with: looks.look(name).masks))
         case .look(let name, .save):
             // What a surprise gave to single people can't be given again by name.
             let worn = catalog.loader.selections.filter { $0.personSlot == nil }
@@ -23,7 +23,7 @@ struct LookHandler {
             guard !isOn || catalog.contains(mask) else { throw catalog.unknown(mask) }
             try looks.setFavourite(mask, isOn)
         }
-        return .now(try list)
+        return .immediate(try list)
     }
 
     private var list: LooksReply { get throws { LooksReply(try looks.content) } }

@@ -9,21 +9,21 @@ struct MaskHandler {
 
     private var worn: [MaskSelection] { masks.loader.selections }
 
-    func handle(_ request: MaskRequest) throws -> Handling {
+    func handle(_ request: MaskRequest) throws -> Answer {
         switch request {
-        case .masks: .now(list)
-        case .show(let name): .now(try putOn([name]))
-        case .hide(let name): .now(try takeOff(name))
-        case .toggle(let name): .now(try worn.contains { $0.mask == name } ? takeOff(name) : putOn([name]))
-        case .only(let name): .now(try only(name))
-        case .next: .now(try selectNeighbor(1))
-        case .previous: .now(try selectNeighbor(-1))
-        case .clear: .now(try replace(with: []))
-        case .wear(let names): .now(try putOn(names))
-        case .add(let names): .now(try putOn(names, replacesKind: false))
-        case .order(let names): .now(try order(names))
-        case .random(let all): .now(try selectRandom(all: all))
-        case .surprise(let all): .now(try assignRandom(all: all))
+        case .masks: .immediate(list)
+        case .show(let name): .immediate(try putOn([name]))
+        case .hide(let name): .immediate(try takeOff(name))
+        case .toggle(let name): .immediate(try worn.contains { $0.mask == name } ? takeOff(name) : putOn([name]))
+        case .only(let name): .immediate(try only(name))
+        case .next: .immediate(try selectNeighbor(1))
+        case .previous: .immediate(try selectNeighbor(-1))
+        case .clear: .immediate(try replace(with: []))
+        case .wear(let names): .immediate(try putOn(names))
+        case .add(let names): .immediate(try putOn(names, replacesKind: false))
+        case .order(let names): .immediate(try order(names))
+        case .random(let all): .immediate(try selectRandom(all: all))
+        case .surprise(let all): .immediate(try assignRandom(all: all))
         }
     }
 

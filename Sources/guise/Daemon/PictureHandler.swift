@@ -18,20 +18,20 @@ struct PictureHandler {
     /// The layout of the published frames.
     let outputLayout: FrameLayout
 
-    func handle(_ request: PictureRequest) throws -> Handling {
+    func handle(_ request: PictureRequest) throws -> Answer {
         switch request {
-        case .pause, .panic: .now(change { $0.isPaused = true })
-        case .resume: .now(change { ($0.isPaused, $0.isFrozen) = (false, false) })
-        case .freeze: .now(change { $0.isFrozen = true })
+        case .pause, .panic: .immediate(change { $0.isPaused = true })
+        case .resume: .immediate(change { ($0.isPaused, $0.isFrozen) = (false, false) })
+        case .freeze: .immediate(change { $0.isFrozen = true })
         case .snapshot(let path, let hasNote): try snapshot(path, hasNote: hasNote)
-        case .startRecording(let path, false): .now(try startRecording(path, sound: nil))
+        case .startRecording(let path, false): .immediate(try startRecording(path, sound: nil))
         case .startRecording(let path, true):
             // The sound server may take a while.
             .background { [self] in try startRecording(path, sound: .microphone) }
         case .stopRecording: try stopRecording()
-        case .album: .now(AlbumReply(captures: captures.all))
-        case .rename(let name, let new): .now(try captures.rename(name, to: new))
-        case .delete(let name): .now(try captures.delete(name))
+        case .album: .immediate(AlbumReply(captures: captures.all))
+        case .rename(let name, let new): .immediate(try captures.rename(name, to: new))
+        case .delete(let name): .immediate(try captures.delete(name))
         }
     }
 
@@ -45,13 +45,13 @@ struct PictureHandler {
 
     // MARK: - photos
 
-    private func snapshot(_ path: String?, hasNote: Bool) throws -> Handling {
+    private func snapshot(_ path: String?, hasNote: Bool) throws -> Answer {
         guard !mailbox.settings.isPaused else {
             throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
         }
         let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
         let worn = loader.selections.map(WornMask.init)
-        return .later { [mailbox, captures] reply in
+        return .deferred { [mailbox, captures] reply in
             mailbox.requestCapture(
                 CaptureStore.Snapshot(
                     store: captures, path: path, texts: Self.texts(worn), note: hasNote ? Self.note(worn) : nil,
@@ -102,7 +102,7 @@ struct PictureHandler {
         return reply
     }
 
-    private func stopRecording() throws -> Handling {
+    private func stopRecording() throws -> Answer {
         let taken = mailbox.change { (settings: inout sending LoopSettings) -> Recorder? in
             defer { settings.recorder = nil }
             return settings.recorder
@@ -110,7 +110,7 @@ struct PictureHandler {
         guard let recorder = taken else {
             throw RequestError(.notNow, "no recording is running; start one with `guise record start`")
         }
-        return .later { [captures] reply in
+        return .deferred { [captures] reply in
             // The encoder may take a while to finish.
             startThread(named: "recording") {
                 reply(

@@ -12,9 +12,9 @@ struct ServiceHandler {
     /// The folder of the installed files, which the doctor checks.
     let shared: String
 
-    func handle(_ request: ServiceRequest) -> Handling {
+    func handle(_ request: ServiceRequest) -> Answer {
         switch request {
-        case .status: .now(status.status)
+        case .status: .immediate(status.status)
         case .doctor:
             .background { [shared] in Report(System.here(shared: shared, setting: System.Setting.current())) }
         case .page:
@@ -25,8 +25,8 @@ struct ServiceHandler {
         }
     }
 
-    private func stop() -> Handling {
+    private func stop() -> Answer {
         mailbox.end()
-        return .now(EmptyReply())
+        return .immediate(EmptyReply())
     }
 }

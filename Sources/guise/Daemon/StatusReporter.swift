@@ -1,6 +1,5 @@
 import Compose
 import Engine
-import FoundationEssentials
 import Glibc
 import Synchronization
 import SystemKit
@@ -11,7 +10,8 @@ final class StatusReporter: Sendable {
     private let loader: MaskLoader
     private let history: ChangeHistory
     private let outputs: [String]
-    private let began = Date()
+    /// When the daemon started, nanoseconds of the monotonic clock.
+    private let began = monotonicTime()
     private let description = Mutex("")
     private let lastOpened = Mutex("")
 
@@ -47,27 +47,28 @@ final class StatusReporter: Sendable {
             ? "paused" : now.isFrozen ? "frozen" : loopStatus.camera == .open ? "running" : loopStatus.camera.rawValue
         let summary = StatusReply.Summary(
             state: state, version: guiseVersion, pid: Int(getpid()),
-            seconds: rounded(Date().timeIntervalSince(began), 10), masks: loader.selections.map(WornMask.init),
+            seconds: rounded(Double(monotonicTime() - began) / 1e9, 10), masks: loader.selections.map(WornMask.init),
             history: history.names, source: camera, outputs: outputs)
         return StatusReply(summary, metrics)
     }
 
     var metrics: MetricsReply {
         let (now, loopStatus, metrics) = (mailbox.settings, mailbox.lastStatus, mailbox.lastMetrics)
-        typealias Row = MetricsReply.Percentiles
         return MetricsReply(
             paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
             watched: loopStatus.hasViewers, cameraInUse: loopStatus.hasReaders, faces: loopStatus.faces,
             rate: rounded(loopStatus.rate, 10), frames: loopStatus.frames,
             dropped: MetricsReply.Dropped(
                 overRate: loopStatus.overRate, damaged: loopStatus.damaged, repeated: loopStatus.repeated),
-            latency: Row(metrics.latency),
+            latency: MetricsReply.Percentiles(metrics.latency),
             cpu: MetricsReply.CPU(
-                process: rounded(loopStatus.load / 10, 100), frame: Row(metrics.frame), search: Row(metrics.search),
-                landmarks: Row(metrics.landmarks), transform: Row(metrics.transform),
-                segmentation: Row(metrics.segmentation),
-                compose: Row(metrics.compose),
-                publish: Row(metrics.publish)),
+                process: rounded(loopStatus.load / 10, 100), frame: MetricsReply.Percentiles(metrics.frame),
+                search: MetricsReply.Percentiles(metrics.search),
+                landmarks: MetricsReply.Percentiles(metrics.landmarks),
+                transform: MetricsReply.Percentiles(metrics.transform),
+                segmentation: MetricsReply.Percentiles(metrics.segmentation),
+                compose: MetricsReply.Percentiles(metrics.compose),
+                publish: MetricsReply.Percentiles(metrics.publish)),
             memory: Int(residentBytes() / 1_000_000), recording: now.recorder.map { RecordingReply($0) })
     }
 }

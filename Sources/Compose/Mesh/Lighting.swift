@@ -1,0 +1,61 @@
+import Frames
+
+/// The lighting of meshes on one face, in the picture's axes.
+struct Lighting {
+    /// Unit vector from the face to the light.
+    let direction: SIMD3<Float>
+    /// The half vector between the directions to the light and to the viewer.
+    private let halfway: SIMD3<Float>
+    /// Brightness of the light; 1 in a well-lit room.
+    private let gain: Float
+    /// What the light adds to white: 0, U and V; in levels.
+    private let cast: SIMD3<Float>
+    /// Luma of white above black level.
+    private let white: Float
+
+    init(_ light: FaceLight, range: ColorRange) {
+        direction = light.direction
+        halfway = normalized(light.direction + [0, 0, -1])
+        gain = light.gain
+        cast = [0, light.cast.x, light.cast.y]
+        white = range == .full ? 255 : 219
+    }
+
+    /// Brightness of the ambient light from above and from below, and of the directional light.
+    private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
+
+    /// The lit colour of a vertex, and in the last lane the light alone.
+    /// - Parameters:
+    ///   - base: the material's colour.
+    ///   - normal: unit vector in the picture's axes.
+    ///   - shade: factor for the light at this vertex.
+    @inline(__always)
+    func color(_ base: SIMD3<Float>, _ finish: Material.Finish, normal: SIMD3<Float>, shade: Float) -> SIMD4<Float> {
+        let up = 0.5 - normal.y * 0.5
+        let facing = max(0, 0 - normal.z)
+        let lit = max(0, (dot(normal, direction) + finish.wrap) / (1 + finish.wrap))
+        let edge = (1 - facing) * (1 - facing)
+        var light = Self.ground + (Self.sky - Self.ground) * up + Self.lamp * lit
+        light += finish.sheen * edge * edge * (0.4 + up)
+        var shine: Float = 0
+        if finish.gloss > 0 {
+            shine = max(0, dot(normal, halfway))
+            for _ in 0..<finish.specularExponentLog2 { shine *= shine }
+            shine *= finish.gloss
+        }
+        if finish.metal > 0 {
+            // The reflection of a room: dark below, a bright band in the middle, windows above.
+            let mirrored = normal * (2 * facing) + SIMD3(0, 0, 1)
+            let height = 0 - mirrored.y
+            let side = mirrored.x
+            let band = max(0, 1 - abs(height - 0.25) * 2.2) + max(0, 1 - abs(side + 0.45) * 3.5) * 0.55
+            let environment = 0.38 + 0.3 * max(-0.6, height) + 0.85 * band * band
+            light += (environment - light) * finish.metal * 0.85
+        }
+        light = (light * gain * (1 - finish.glow) + finish.glow) * shade
+        let glint = shine * shade * gain * white
+        let shown = base * light + SIMD3(glint, 0, 0)
+        let whole = shown + cast * (shown.x / white)
+        return SIMD4(whole, light)
+    }
+}
