@@ -157,8 +157,8 @@ import Synchronization
         return true
     }
 
-    /// Reads the child's standard error. Does not block. The child never waits for this, but its messages are lost while
-    /// the pipe is full.
+    /// Reads the child's standard error. Does not block. The child never waits for this, but its messages are lost
+    /// while the pipe is full.
     public mutating func drainErrors() {
         var block = [4096 of UInt8](repeating: 0)
         while true {

@@ -115,8 +115,8 @@ public struct Tracker: ~Copyable {
     /// Tiles searched per second while `isThorough`, until the frame was searched once. A tile takes 1 to 2 ms of CPU
     /// time.
     private static let tilesThoroughBusy = 180.0
-    /// Tiles searched per second while `isThorough` in a crowd. Of 406 faces in one, 120 tiles leave none bare, 90 tiles
-    /// 3, and 60 tiles 12.
+    /// Tiles searched per second while `isThorough` in a crowd. Of 406 faces in one, 120 tiles leave none bare, 90
+    /// tiles 3, and 60 tiles 12.
     private static let tilesThoroughCrowd = 120.0
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
@@ -677,8 +677,8 @@ private struct RefutedPlace {
 
 /// A detection that may be a face.
 struct Candidate {
-    /// Examinations after which a candidate is refuted, unless the tracker `isThorough`; one that detects nothing counts
-    /// twice.
+    /// Examinations after which a candidate is refuted, unless the tracker `isThorough`; one that detects nothing
+    /// counts twice.
     private static let maxExaminations = 14
     /// While the tracker `isThorough`, the number of frames in which a candidate is rejected, or examined without
     /// becoming a face, before it is refuted. On clips without faces 1.5 % of the frames are touched.

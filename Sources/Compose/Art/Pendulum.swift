@@ -1,3 +1,4 @@
+import Frames
 import JSON
 
 /// The parameters of a damped pendulum that hangs from the head or stands on it: `"swing"`.

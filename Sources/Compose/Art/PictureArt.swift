@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 
 /// How art is fitted to the picture's size.
 enum PictureFit: String, CaseIterable, Sendable {

@@ -136,7 +136,7 @@ extension Canvas {
     /// Smooths a face's skin.
     /// - Parameter skin: the area of skin, on the UV chart.
     fileprivate mutating func smooth(
-        _ how: Smoothing, where skin: FaceUVArt, _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places
+        _ how: SkinSmoothing, where skin: FaceUVArt, _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places
     ) {
         guard let region = FaceUVArt.region(places),
             let map = smoother.begin(over: region, of: frame.layout, eyeDistance: face.head.scale)

@@ -55,8 +55,8 @@ struct Material: Sendable {
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
         let roughness = try fields.number("roughness", in: 0...1, default: -1)
-        // From a mirror (7 specularExponentLog2: the cosine to the power of 128) to no highlight: the cosine itself would lighten
-        // half of the surface.
+        // From a mirror (the cosine to the power of 128) to no highlight: the cosine itself would lighten half of the
+        // surface.
         if roughness >= 0 { finish.specularExponentLog2 = Int((7 * (1 - roughness)).rounded()) }
         if finish.specularExponentLog2 == 0 { finish.gloss = 0 }
         finish.metal = Float(try fields.number("metal", in: 0...1, default: Double(finish.metal)))

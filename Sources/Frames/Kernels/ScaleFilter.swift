@@ -1,7 +1,7 @@
 /// The weights that scale one axis: each target sample is a weighted mean of neighbouring source samples.
 ///
-/// If the axis is reduced to half or less, it is the mean of what the target sample covers. Otherwise it is the mean over
-/// the width of one source sample, which is linear interpolation.
+/// If the axis is reduced to half or less, it is the mean of what the target sample covers. Otherwise it is the mean
+/// over the width of one source sample, which is linear interpolation.
 struct ScaleFilter {
     /// The number of target samples.
     let count: Int

@@ -49,8 +49,8 @@ final class EventReporter: Sendable {
     }
 
     /// Returns the events since the last call.
-    /// - Parameter now: the time, nanoseconds. Other threads may report warnings at the same moment, so a warning's time
-    ///   may be later than this.
+    /// - Parameter now: the time, nanoseconds. Other threads may report warnings at the same moment, so a warning's
+    ///   time may be later than this.
     func pendingEvents(at now: UInt64 = monotonicTime()) -> [Event] {
         var events: [Event] = []
         let (selections, loopStatus) = (loader.selections, mailbox.lastStatus)
