@@ -34,10 +34,13 @@ static inline __m256i mixed(const int16_t *a, const int16_t *b, __m256i weight_a
     return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(128 * 64 + 32)), 6);
 }
 
+// 64 * 32768 / 255: the rows are 255 times the samples, and the product is shifted by 15 bits.
+enum { one = 8224 };
+
+static inline __m256i weight(int below) { return _mm256_set1_epi16((below * one + 128) >> 8); }
+
 static void mix(const int16_t *above, const int16_t *other, int below, int count, uint8_t *out) {
-    // 64 * 32768 / 255: the rows are 255 times the samples, and the product is shifted by 15 bits.
-    const int one = 8224, share = (below * one + 128) >> 8;
-    const __m256i weight_a = _mm256_set1_epi16(one - share), weight_b = _mm256_set1_epi16(share);
+    const __m256i weight_b = weight(below), weight_a = _mm256_sub_epi16(_mm256_set1_epi16(one), weight_b);
     for (int i = 0; i < count; i += 32) {
         const __m256i low = mixed(above + i, other + i, weight_a, weight_b);
         const __m256i high = mixed(above + i + 16, other + i + 16, weight_a, weight_b);
@@ -48,10 +51,37 @@ static void mix(const int16_t *above, const int16_t *other, int below, int count
     }
 }
 
+static void mix_packed(const struct cscale_rows *y, const struct cscale_rows *u, const struct cscale_rows *v, int count,
+                int luma_first, uint8_t *out) {
+    const __m256i y_other = weight(y->below), y_above = _mm256_sub_epi16(_mm256_set1_epi16(one), y_other);
+    const __m256i c_other = weight(u->below), c_above = _mm256_sub_epi16(_mm256_set1_epi16(one), c_other);
+    // Of each half: U and V of a pixel pair side by side.
+    const __m256i pairs = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+    for (int i = 0; i < count; i += 32) {
+        const __m256i low = mixed(y->above + i, y->other + i, y_above, y_other);
+        const __m256i high = mixed(y->above + i + 16, y->other + i + 16, y_above, y_other);
+        const __m256i luma = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8);
+        const __m256i blue = mixed(u->above + i / 2, u->other + i / 2, c_above, c_other);
+        const __m256i red = mixed(v->above + i / 2, v->other + i / 2, c_above, c_other);
+        const __m256i chroma = _mm256_shuffle_epi8(_mm256_packus_epi16(blue, red), pairs);
+        const __m256i first = luma_first ? luma : chroma, second = luma_first ? chroma : luma;
+        const __m256i left = _mm256_unpacklo_epi8(first, second), right = _mm256_unpackhi_epi8(first, second);
+        const __m256i words[2] = {_mm256_permute2x128_si256(left, right, 0x20),
+                                  _mm256_permute2x128_si256(left, right, 0x31)};
+        if (i + 32 <= count) {
+            _mm256_storeu_si256((void *)(out + 2 * i), words[0]);
+            _mm256_storeu_si256((void *)(out + 2 * i + 32), words[1]);
+        } else {
+            memcpy(out + 2 * i, words, 2 * (count - i));
+        }
+    }
+}
+
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
-    static const struct cscale_kernels kernels = {gather, filter, mix};
+    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

@@ -137,6 +137,35 @@ private let sizes: [((Int, Int), (Int, Int))] = [
         }
     }
 
+    @Test(arguments: [PixelFormat.i420, .nv12, .yuyv], PixelFormat.allCases)
+    func `a region is scaled alike with and without AVX2, and all around it is black`(
+        from: PixelFormat, to: PixelFormat
+    ) {
+        let source = scene(FrameLayout(width: 152, height: 76, format: from))
+        let output = FrameLayout(width: 128, height: 66, format: to)
+        let region = PixelRect(x: 12, y: 6, width: 98, height: 50)
+        func drawn(mayBeWide: Bool) -> Frame {
+            var frame = Frame(output)
+            frame.fill(y: 77, u: 77, v: 77)
+            var scaler = FrameScaler(
+                from: source.layout, whole(source.layout), to: output, region, mayBeWide: mayBeWide)
+            scaler.scale(source.view, into: &frame)
+            return frame
+        }
+        let (wide, plain) = (drawn(mayBeWide: true), drawn(mayBeWide: false))
+        #expect(likeness(wide.array, plain.array.map(Double.init)) > 50)
+        var planar = Frame(FrameLayout(width: 128, height: 66, format: .i444))
+        convert(wide, into: &planar)
+        for (index, black) in [UInt8(16), 128, 128].enumerated() {
+            let samples = plane(planar, index)
+            let outside = samples.indices.filter { i in
+                let (x, y) = (i % 128, i / 128)
+                return x < 12 || x >= 110 || y < 6 || y >= 56
+            }
+            #expect(outside.allSatisfy { samples[$0] == black }, "plane \(index)")
+        }
+    }
+
     @Test(arguments: [PixelFormat.yuyv, .i420, .nv12])
     func `a moving part is scaled without allocations, and shows nothing from outside its bounds`(
         format: PixelFormat

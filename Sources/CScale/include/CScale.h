@@ -20,6 +20,14 @@ struct cscale_filter {
     const uint8_t *_Nonnull weights;
 };
 
+/// Two rows that were filtered, and how they are mixed.
+struct cscale_rows {
+    const int16_t *_Nonnull above;
+    const int16_t *_Nonnull other;
+    /// The second row's weight, 0 to 256.
+    int below;
+};
+
 struct cscale_kernels {
     /// Collects every second or fourth byte.
     void (*_Nonnull gather)(const uint8_t *_Nonnull bytes, int step, int count, uint8_t *_Nonnull out);
@@ -30,6 +38,11 @@ struct cscale_kernels {
     /// 0 to 256.
     void (*_Nonnull mix)(const int16_t *_Nonnull above, const int16_t *_Nonnull other, int below, int count,
                          uint8_t *_Nonnull out);
+    /// Mixes the rows of three components into packed 4:2:2, YUYV or UYVY, of `count` pixels (even). U and V have the
+    /// same weight.
+    void (*_Nonnull mix_packed)(const struct cscale_rows *_Nonnull y, const struct cscale_rows *_Nonnull u,
+                                const struct cscale_rows *_Nonnull v, int count, int luma_first,
+                                uint8_t *_Nonnull out);
 };
 
 /// The kernels; NULL if the processor can't run them.

@@ -57,6 +57,37 @@ public func convert(_ source: borrowing Frame, into frame: inout Frame) { conver
     }
 }
 
+/// Copies some columns of the first rows of a frame to another one of the same format and width. Allocates nothing.
+/// - Parameters:
+///   - rows: the number of rows. Even, unless the frame ends there.
+///   - columns: begins and ends on even pixels, or at the frame's edge.
+///   - row: the first row in the frame. Even.
+func copy(_ source: borrowing Frame, rows: Int, columns: Range<Int>, into frame: inout Frame, at row: Int) {
+    let (from, to) = (source.layout, frame.layout)
+    precondition(from.format == to.format && from.width == to.width, "both frames need the same format and width")
+    precondition(rows <= from.height && row + rows <= to.height && columns.upperBound <= to.width, "out of the frame")
+    var target = frame.mutableBytes
+    unsafe source.bytes.withUnsafeBufferPointer { source in
+        unsafe target.withUnsafeMutableBufferPointer { target in
+            guard let source = source.baseAddress, let target = target.baseAddress else { return }
+            for (i, (a, b)) in zip(from.planes, to.planes).enumerated() {
+                func offset(_ x: Int) -> Int {
+                    if x == to.width { return b.rowBytes }
+                    if i == 0 { return to.format.isPacked ? 2 * x : x }
+                    return to.format == .nv12 ? x : x >> to.format.chromaShift.x
+                }
+                let shift = i == 0 ? 0 : to.format.chromaShift.y
+                let (start, end) = (offset(columns.lowerBound), offset(columns.upperBound))
+                for line in 0..<(rows + shift) >> shift {
+                    let from = unsafe source + a.offset + line * a.stride + start
+                    let to = unsafe target + b.offset + (row >> shift + line) * b.stride + start
+                    unsafe to.update(from: from, count: end - start)
+                }
+            }
+        }
+    }
+}
+
 /// A map of samples from one range to another (ITU-R BT.601-7, 2.5; JFIF 1.02).
 ///
 /// The maps are 16-bit arithmetic in 8.8 fixed point, which the compiler vectorizes; a table of 256 bytes would not be.

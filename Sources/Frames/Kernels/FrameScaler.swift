@@ -3,10 +3,10 @@ import SystemKit
 /// Scales a part of a picture into a region of a frame, which may have another format and range. The rest of the frame
 /// becomes black. Allocates nothing after `init`.
 ///
-/// Four rows are made at a time, so that everything between the picture and the frame stays in the nearest cache. With
-/// AVX2, `WideScaler` makes them, in 0.65 to 0.88 of the time. On every other processor the picture's rows are filtered
-/// vertically first, in whatever format they are; then horizontally, where the same weights apply to four rows in a
-/// vector's lanes.
+/// With AVX2, `WideScaler` writes into the frame itself, unless range or format forbid it. Otherwise four rows are made at
+/// a time, so that everything between the picture and the frame stays in the nearest cache: on processors without AVX2
+/// the picture's rows are filtered vertically first, in whatever format they are; then horizontally, where the same
+/// weights apply to four rows in a vector's lanes.
 public struct FrameScaler: ~Copyable {
     /// The layout of the pictures.
     public let input: FrameLayout
@@ -23,7 +23,10 @@ public struct FrameScaler: ~Copyable {
     private var hasMoved = false
     /// Four rows of the frame, planar and in the picture's range.
     private var strip: Frame
+    /// Four black rows of the frame.
     private let black: Frame
+    /// Whether `wide` needs no strip.
+    private let drawsDirectly: Bool
     /// Four rows of samples, 256 times their value, that are filtered vertically: first row by row, or two rows of
     /// interleaved chroma; then transposed, the four samples of a column side by side.
     private var memory: [UInt16]
@@ -50,8 +53,11 @@ public struct FrameScaler: ~Copyable {
             }
         let layout = FrameLayout(width: output.width, height: stripRows, format: format, range: input.range)
         strip = Frame(layout)
-        black = Frame(layout)
-        wide = mayBeWide ? WideScaler(luma, chroma) : nil
+        black = Frame(
+            FrameLayout(width: output.width, height: stripRows, format: output.format, range: output.range))
+        let wide = mayBeWide ? WideScaler(luma, chroma) : nil
+        drawsDirectly = wide != nil && WideScaler.canDraw(input, into: output, width: region.width)
+        self.wide = consume wide
         memory = Array(repeating: 0, count: 2 * 4 * max(luma.columns.capacity, luma.columns.first.count))
     }
 
@@ -70,8 +76,18 @@ public struct FrameScaler: ~Copyable {
         for row in stride(from: 0, to: region.y, by: stripRows) {
             convert(black, rows: min(stripRows, region.y - row), into: &frame, at: row)
         }
+        for row in stride(from: region.y + region.height, to: output.height, by: stripRows) {
+            convert(black, rows: min(stripRows, output.height - row), into: &frame, at: row)
+        }
         var wide = self.wide.take()
         wide?.begin(luma, chroma, hasMoved: hasMoved)
+        hasMoved = false
+        if drawsDirectly {
+            blackenSides(of: &frame)
+            wide?.draw(view, luma, chroma, into: &frame, at: region)
+            self.wide = consume wide
+            return
+        }
         for row in stride(from: 0, to: region.height, by: stripRows) {
             if wide?.draw(view, luma, chroma, from: row, into: &strip, at: region.x) == nil {
                 Self.draw(view, luma, chroma, from: row, into: &strip, at: region.x, &memory)
@@ -79,9 +95,16 @@ public struct FrameScaler: ~Copyable {
             convert(strip, rows: min(stripRows, region.height - row), into: &frame, at: region.y + row)
         }
         self.wide = consume wide
-        hasMoved = false
-        for row in stride(from: region.y + region.height, to: output.height, by: stripRows) {
-            convert(black, rows: min(stripRows, output.height - row), into: &frame, at: row)
+    }
+
+    /// Blackens what is left and right of the region, in its rows.
+    private func blackenSides(of frame: inout Frame) {
+        guard region.width < output.width else { return }
+        let right = region.x + region.width
+        for row in stride(from: region.y, to: region.y + region.height, by: stripRows) {
+            let rows = min(stripRows, region.y + region.height - row)
+            copy(black, rows: rows, columns: 0..<region.x, into: &frame, at: row)
+            copy(black, rows: rows, columns: right..<output.width, into: &frame, at: row)
         }
     }
 

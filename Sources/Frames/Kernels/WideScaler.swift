@@ -36,28 +36,85 @@ import CScale
         self.chroma.set(chroma.columns)
     }
 
+    /// Whether pictures of a layout can be scaled into a frame's own memory.
+    /// - Parameter width: of the region in the frame, pixels.
+    static func canDraw(_ from: FrameLayout, into to: FrameLayout, width: Int) -> Bool {
+        guard from.range == to.range else { return false }
+        switch to.format {
+        case .yuyv, .uyvy: return from.format != .gray && width & 1 == 0
+        case .i420, .i422, .i444: return from.format != .gray
+        case .gray: return true
+        case .nv12: return false
+        }
+    }
+
+    /// Scales a picture into a region of a frame.
+    /// - Precondition: `canDraw`.
+    mutating func draw(
+        _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, into frame: inout Frame,
+        at region: PixelRect
+    ) {
+        guard frame.layout.format.isPacked else {
+            return draw(view, luma, chroma, rows: 0..<region.height, into: &frame, at: (region.x, region.y))
+        }
+        let (from, to) = (view.layout, frame.layout)
+        let lumaFirst: CInt = to.format == .yuyv ? 1 : 0
+        var target = frame.mutableBytes
+        precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes")
+        unsafe view.bytes.withUnsafeBufferPointer { source in
+            unsafe target.withUnsafeMutableBufferPointer { target in
+                guard let source = source.baseAddress, let target = target.baseAddress, let sites = from.chroma else {
+                    return
+                }
+                let plane = to.planes[0]
+                for row in 0..<region.height {
+                    let y = unsafe prepareRows(0, source, from.luma, luma, row)
+                    let u = unsafe prepareRows(1, source, sites.u, chroma, row)
+                    let v = unsafe prepareRows(2, source, sites.v, chroma, row)
+                    let out = unsafe target + plane.offset + (region.y + row) * plane.stride + 2 * region.x
+                    unsafe lines.withUnsafeBufferPointer { lines in
+                        guard let lines = lines.baseAddress else { return }
+                        func rows(_ at: (first: Int, second: Int, below: CInt)) -> cscale_rows {
+                            unsafe cscale_rows(above: lines + at.first, other: lines + at.second, below: at.below)
+                        }
+                        var (y, u, v) = unsafe (rows(y), rows(u), rows(v))
+                        unsafe kernels.pointee.mix_packed(&y, &u, &v, CInt(region.width), lumaFirst, out)
+                    }
+                }
+            }
+        }
+    }
+
     /// Scales four rows of a picture, from `row` of the region on, into the strip's columns from `x` on.
     mutating func draw(
         _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, from row: Int,
         into strip: inout Frame, at x: Int
     ) {
-        let (from, to) = (view.layout, strip.layout)
-        var target = strip.mutableBytes
+        draw(view, luma, chroma, rows: row..<row + stripRows, into: &strip, at: (x, 0))
+    }
+
+    /// Scales some rows of the region into a planar frame.
+    /// - Parameter place: the column and row of the first row's first pixel in the frame.
+    private mutating func draw(
+        _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, rows: Range<Int>,
+        into frame: inout Frame, at place: (x: Int, y: Int)
+    ) {
+        let (from, to) = (view.layout, frame.layout)
+        var target = frame.mutableBytes
         precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes")
         unsafe view.bytes.withUnsafeBufferPointer { source in
             unsafe target.withUnsafeMutableBufferPointer { target in
                 guard let source = source.baseAddress, let target = target.baseAddress else { return }
-                let stride = to.planes[0].stride
-                unsafe draw(0, source, from.luma, luma, row..<row + stripRows, into: (target + x, stride))
+                func start(_ plane: FrameLayout.Plane, _ x: Int, _ y: Int) -> (UnsafeMutablePointer<UInt8>, Int) {
+                    unsafe (target + plane.offset + y * plane.stride + x, plane.stride)
+                }
+                unsafe draw(0, source, from.luma, luma, rows, into: start(to.planes[0], place.x, place.y))
                 guard let sites = from.chroma, to.planes.count == 3 else { return }
                 let shift = to.format.chromaShift
-                let rows = row >> shift.y..<row >> shift.y + to.planes[1].rows
-                for component in 1...2 {
-                    let plane = to.planes[component]
-                    unsafe draw(
-                        component, source, component == 1 ? sites.u : sites.v, chroma, rows,
-                        into: (target + plane.offset + x >> shift.x, plane.stride))
-                }
+                let (x, y) = (place.x >> shift.x, place.y >> shift.y)
+                let chromaRows = rows.lowerBound >> shift.y..<(rows.upperBound + shift.y) >> shift.y
+                unsafe draw(1, source, sites.u, chroma, chromaRows, into: start(to.planes[1], x, y))
+                unsafe draw(2, source, sites.v, chroma, chromaRows, into: start(to.planes[2], x, y))
             }
         }
     }
@@ -72,19 +129,28 @@ import CScale
         _ rows: Range<Int>, into target: (start: UnsafeMutablePointer<UInt8>, stride: Int)
     ) {
         for (i, row) in rows.enumerated() {
-            let row = min(row, filter.rows.count - 1)
-            let first = filter.rows.samples.lowerBound + Int(filter.rows.first[row])
-            let second = min(first + 1, filter.rows.samples.upperBound - 1)
-            unsafe prepare(component, source, site, filter, first)
-            unsafe prepare(component, source, site, filter, second)
-            let below = CInt(filter.rows.weights[row][4])
+            let at = unsafe prepareRows(component, source, site, filter, row)
             unsafe lines.withUnsafeBufferPointer { lines in
                 guard let lines = lines.baseAddress else { return }
                 unsafe kernels.pointee.mix(
-                    lines + slot(component, first) * lineLength, lines + slot(component, second) * lineLength, below,
-                    CInt(filter.columns.count), target.start + i * target.stride)
+                    lines + at.first, lines + at.second, at.below, CInt(filter.columns.count),
+                    target.start + i * target.stride)
             }
         }
+    }
+
+    /// Filters the two rows of the picture between which a row of the region lies.
+    /// - Returns: where they begin in `lines`, and the second one's weight, 0 to 256.
+    private mutating func prepareRows(
+        _ component: Int, _ source: UnsafePointer<UInt8>, _ site: SampleSite, _ filter: PlaneFilter, _ row: Int
+    ) -> (first: Int, second: Int, below: CInt) {
+        let row = min(row, filter.rows.count - 1)
+        let first = filter.rows.samples.lowerBound + Int(filter.rows.first[row])
+        let second = min(first + 1, filter.rows.samples.upperBound - 1)
+        unsafe prepare(component, source, site, filter, first)
+        unsafe prepare(component, source, site, filter, second)
+        let below = CInt(filter.rows.weights[row][4])
+        return (slot(component, first) * lineLength, slot(component, second) * lineLength, below)
     }
 
     private func slot(_ component: Int, _ line: Int) -> Int { 2 * component + line & 1 }
