@@ -3,10 +3,10 @@ import SystemKit
 /// Scales a part of a picture into a region of a frame, which may have another format and range. The rest of the frame
 /// becomes black. Allocates nothing after `init`.
 ///
-/// With AVX2, `WideScaler` writes into the frame itself, unless range or format forbid it. Otherwise four rows are made at
-/// a time, so that everything between the picture and the frame stays in the nearest cache: on processors without AVX2
-/// the picture's rows are filtered vertically first, in whatever format they are; then horizontally, where the same
-/// weights apply to four rows in a vector's lanes.
+/// With AVX2, `WideScaler` writes into the frame itself, unless range or format forbid it. Otherwise four rows are made
+/// at a time, so that everything between the picture and the frame stays in the nearest cache: on processors without
+/// AVX2 the picture's rows are filtered vertically first, in whatever format they are; then horizontally, where the
+/// same weights apply to four rows in a vector's lanes.
 public struct FrameScaler: ~Copyable {
     /// The layout of the pictures.
     public let input: FrameLayout

@@ -164,14 +164,25 @@ import CScale
         held[slot] = line
         let count = filter.columns.samples.count
         let start = unsafe source + site.offset + filter.columns.samples.lowerBound * site.step + line * site.stride
-        let columns = component == 0 ? luma : chroma
-        let (kernels, length) = unsafe (kernels, lineLength)
+        let into = slot * lineLength
+        if component == 0 {
+            unsafe Self.filter(start, site.step, count, luma, kernels, &gathered, &lines, into)
+        } else {
+            unsafe Self.filter(start, site.step, count, chroma, kernels, &gathered, &lines, into)
+        }
+    }
+
+    /// Filters a row. Static, and with a filter that can't be copied: copies would count references in each row.
+    private static func filter(
+        _ start: UnsafePointer<UInt8>, _ step: Int, _ count: Int, _ columns: borrowing WideFilter,
+        _ kernels: UnsafePointer<cscale_kernels>, _ gathered: inout [UInt8], _ lines: inout [Int16], _ offset: Int
+    ) {
         unsafe gathered.withUnsafeMutableBufferPointer { gathered in
             unsafe lines.withUnsafeMutableBufferPointer { lines in
                 guard let gathered = gathered.baseAddress, let lines = lines.baseAddress else { return }
                 var samples = unsafe start
-                if site.step > 1 {
-                    unsafe kernels.pointee.gather(start, CInt(site.step), CInt(count), gathered)
+                if step > 1 {
+                    unsafe kernels.pointee.gather(start, CInt(step), CInt(count), gathered)
                     unsafe samples = UnsafePointer(gathered)
                 } else if count < WideFilter.window {
                     unsafe gathered.update(from: start, count: count)
@@ -179,7 +190,7 @@ import CScale
                 }
                 unsafe columns.withFilter { filter in
                     var filter = unsafe filter
-                    unsafe kernels.pointee.filter(samples, &filter, lines + slot * length)
+                    unsafe kernels.pointee.filter(samples, &filter, lines + offset)
                 }
             }
         }
@@ -187,7 +198,7 @@ import CScale
 }
 
 /// A filter of columns, as the kernels read it.
-private struct WideFilter {
+private struct WideFilter: ~Copyable {
     private let groups: Int
     private var starts: [Int32]
     private var places: [UInt8]
