@@ -152,7 +152,8 @@ private let sizes: [((Int, Int), (Int, Int))] = [
             scaler.scale(source.view, into: &frame)
             return frame
         }
-        let (wide, plain) = (drawn(mayBeWide: true), drawn(mayBeWide: false))
+        let wide = drawn(mayBeWide: true)
+        let plain = drawn(mayBeWide: false)
         #expect(likeness(wide.array, plain.array.map(Double.init)) > 50)
         var planar = Frame(FrameLayout(width: 128, height: 66, format: .i444))
         convert(wide, into: &planar)
