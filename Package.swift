@@ -187,7 +187,7 @@ let package = Package(
                 .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"), .linkedLibrary("opencv_objdetect"),
             ]),
         // Unit tests: one target per module.
-        unitTests("SystemKit", ["CTestSupport"]),
+        unitTests("SystemKit", ["CLinux", "CTestSupport"]),
         unitTests("Frames", ["CAllocations", "CRival"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),

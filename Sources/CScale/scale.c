@@ -51,6 +51,28 @@ static void mix(const int16_t *above, const int16_t *other, int below, int count
     }
 }
 
+/// Interleaves 32 samples of luma with 32 of chroma, U and V alternating.
+static inline void interleave(__m256i luma, __m256i chroma, int luma_first, __m256i words[2]) {
+    const __m256i first = luma_first ? luma : chroma, second = luma_first ? chroma : luma;
+    const __m256i left = _mm256_unpacklo_epi8(first, second), right = _mm256_unpackhi_epi8(first, second);
+    words[0] = _mm256_permute2x128_si256(left, right, 0x20);
+    words[1] = _mm256_permute2x128_si256(left, right, 0x31);
+}
+
+static int pack(const uint8_t *y, const uint8_t *u, const uint8_t *v, int count, int luma_first, uint8_t *out) {
+    int i = 0;
+    for (; i + 32 <= count; i += 32) {
+        const __m128i blue = _mm_loadu_si128((const void *)(u + i / 2));
+        const __m128i red = _mm_loadu_si128((const void *)(v + i / 2));
+        const __m256i chroma = _mm256_set_m128i(_mm_unpackhi_epi8(blue, red), _mm_unpacklo_epi8(blue, red));
+        __m256i words[2];
+        interleave(load(y + i), chroma, luma_first, words);
+        _mm256_storeu_si256((void *)(out + 2 * i), words[0]);
+        _mm256_storeu_si256((void *)(out + 2 * i + 32), words[1]);
+    }
+    return i;
+}
+
 static void mix_packed(const struct cscale_rows *y, const struct cscale_rows *u, const struct cscale_rows *v, int count,
                 int luma_first, uint8_t *out) {
     const __m256i y_other = weight(y->below), y_above = _mm256_sub_epi16(_mm256_set1_epi16(one), y_other);
@@ -65,10 +87,8 @@ static void mix_packed(const struct cscale_rows *y, const struct cscale_rows *u,
         const __m256i blue = mixed(u->above + i / 2, u->other + i / 2, c_above, c_other);
         const __m256i red = mixed(v->above + i / 2, v->other + i / 2, c_above, c_other);
         const __m256i chroma = _mm256_shuffle_epi8(_mm256_packus_epi16(blue, red), pairs);
-        const __m256i first = luma_first ? luma : chroma, second = luma_first ? chroma : luma;
-        const __m256i left = _mm256_unpacklo_epi8(first, second), right = _mm256_unpackhi_epi8(first, second);
-        const __m256i words[2] = {_mm256_permute2x128_si256(left, right, 0x20),
-                                  _mm256_permute2x128_si256(left, right, 0x31)};
+        __m256i words[2];
+        interleave(luma, chroma, luma_first, words);
         if (i + 32 <= count) {
             _mm256_storeu_si256((void *)(out + 2 * i), words[0]);
             _mm256_storeu_si256((void *)(out + 2 * i + 32), words[1]);
@@ -81,7 +101,7 @@ static void mix_packed(const struct cscale_rows *y, const struct cscale_rows *u,
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
-    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed};
+    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed, pack};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

@@ -239,6 +239,18 @@ struct MeshTests {
         }
     }
 
+    @Test(arguments: ["plastic", "metal", "satin"])
+    func `a surface that is rough all over has no highlight`(look: String) throws {
+        func finish(_ keys: String) throws -> Material.Finish {
+            let json = try JSON(Array(#"{"name": "m", "look": "\#(look)"\#(keys)}"#.utf8), file: "mask.json")
+            var fields = try Fields(json, file: "mask.json")
+            return try Material(&fields, folder: "/", range: .limited, tint: nil).finish
+        }
+        #expect(try finish("").gloss > 0)
+        #expect(try finish(#", "roughness": 0.5"#).gloss > 0)
+        #expect(try finish(#", "roughness": 1"#).gloss == 0)
+    }
+
     @Test func `an unknown material is an error that names the nearest`() throws {
         do {
             _ = try layer(

@@ -224,6 +224,36 @@ struct SpriteLayerTests {
         }
     }
 
+    @Test func `art of the whole picture whose edges or place make no sense is an error`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("a.png", width: 40, height: 40, [0, 0, 0, 255])
+        for (keys, reason) in [
+            (#""fit": "border", "border": [30, 0, 20, 0]"#, "thicker than the art"),
+            (#""fit": "border", "border": [0, 25, 0, 16]"#, "thicker than the art"),
+            (#""fit": "border", "border": [-1, 0, 0, 0]"#, "0 to 10000 units"),
+            (#""fit": "cover", "place": "top""#, "no 'fit' beside 'place'"),
+        ] {
+            let problem = try #require(throws: Problem.self) {
+                try atelier.layer(#"{"kind": "frame", "art": "a.png", \#(keys)}"#)
+            }
+            #expect(problem.description.contains(reason), "\(problem.description)")
+        }
+        #expect(throws: Never.self) {
+            try atelier.layer(#"{"kind": "frame", "art": "a.png", "fit": "border", "border": [20, 1, 20, 1]}"#)
+        }
+    }
+
+    @Test(arguments: [-1, 1] as [Float])
+    func `a pendulum never hangs beyond its limit, not even at first`(side: Float) {
+        let swing = Swing(frequency: 1.5, damping: 0.15, limit: 20)
+        var pendulum = Pendulum()
+        let tilt = SIMD2(side * 35 * .pi / 180, 0)
+        for elapsed: Float in [0, 0.03, 0.03, 3, 0.03] {
+            pendulum.step(swing, speed: .zero, tilt: tilt, elapsed: elapsed)
+            #expect(abs(pendulum.degrees.x) <= 20.01)
+        }
+    }
+
     @Test func `a sprite on one pin swings about it when the head is thrown aside`() throws {
         let atelier = try Atelier()
         // The pin is at the middle of its upper edge.

@@ -144,6 +144,21 @@ import Testing
         #expect(status["recording"]?.value == .null && status["camera"]?.string == "open")
     }
 
+    @Test func `another file in place of the first is an event, although the camera was open all the time`() throws {
+        let fixture = try DaemonFixture()
+        var loopStatus = LoopStatus()
+        loopStatus.camera = .open
+        fixture.daemon.status.setCamera("one.mp4")
+        fixture.mailbox.update(loopStatus)
+        func sources() -> [String] {
+            fixture.newEvents.filter { $0["event"]?.string == "camera" }.compactMap { $0["source"]?.string }
+        }
+        #expect(sources() == ["one.mp4"])
+        #expect(sources().isEmpty)
+        fixture.daemon.status.setCamera("two.mp4")
+        #expect(sources() == ["two.mp4"])
+    }
+
     @Test func `a stop ends the loop`() throws {
         let fixture = try DaemonFixture()
         #expect(!fixture.mailbox.isEnding)

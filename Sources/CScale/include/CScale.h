@@ -1,6 +1,6 @@
 #ifndef GUISE_CSCALE_H
 #define GUISE_CSCALE_H
-// Kernels that scale rows of samples, for processors with AVX2. They are in C because Swift has no way to compile one
+// Kernels that scale and pack rows of samples, for processors with AVX2. They are in C because Swift has no way to compile one
 // function for a better processor than the rest of the program; FrameScaler has others for every processor. They
 // allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
 #include <stdint.h>
@@ -43,6 +43,10 @@ struct cscale_kernels {
     void (*_Nonnull mix_packed)(const struct cscale_rows *_Nonnull y, const struct cscale_rows *_Nonnull u,
                                 const struct cscale_rows *_Nonnull v, int count, int luma_first,
                                 uint8_t *_Nonnull out);
+    /// Packs rows of three components into 4:2:2, YUYV or UYVY. Returns how many of `count` pixels it has packed: whole
+    /// pairs of groups.
+    int (*_Nonnull pack)(const uint8_t *_Nonnull y, const uint8_t *_Nonnull u, const uint8_t *_Nonnull v, int count,
+                         int luma_first, uint8_t *_Nonnull out);
 };
 
 /// The kernels; NULL if the processor can't run them.

@@ -1,3 +1,5 @@
+import CScale
+
 /// Converts a picture to the format and range of a frame of the same size. Allocates nothing.
 ///
 /// Chroma is averaged if the frame has less of it and repeated if it has more; a gray picture becomes neutral. Ranges
@@ -269,6 +271,9 @@ private let piece = 512
 ) {
     let (luma, out) = unsafe (UnsafeRawPointer(y), UnsafeMutableRawPointer(bytes))
     var i = 0
+    if let kernels = unsafe cscale_kernels() {
+        unsafe i = Int(kernels.pointee.pack(y, u, v, CInt(2 * count), lumaFirst ? 1 : 0, bytes)) / 2
+    }
     while i &+ 8 <= count {
         let samples = unsafe luma.loadUnaligned(fromByteOffset: 2 &* i, as: SIMD16<UInt8>.self)
         let first = unsafe UnsafeRawPointer(u + i).loadUnaligned(as: SIMD8<UInt8>.self)

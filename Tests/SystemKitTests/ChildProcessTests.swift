@@ -1,0 +1,35 @@
+import CLinux
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SystemKit
+
+@Suite(.ownThread) struct ChildProcessTests {
+    @Test func `a child's limits only get lower, and its CPU time is limited in any case`() throws {
+        var child = clinux_child()
+        let words = ["sh", "-c", "ulimit -v 1000000 && exec sleep 60"]
+        let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
+        defer { unsafe strings.forEach { unsafe free($0) } }
+        let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
+        try #require(unsafe clinux_child_start(pointers, 0, -1, &child) == 0)
+        let pid = child.pid
+        defer {
+            kill(pid, SIGKILL)
+            _ = clinux_child_wait(pid)
+            close(child.pipe)
+            close(child.errors)
+        }
+        /// The hard limit that starts with a name (proc(5)).
+        func limit(_ name: String) throws -> String {
+            let lines = String(decoding: try contents(of: "/proc/\(pid)/limits"), as: UTF8.self).split(separator: "\n")
+            let line = try #require(lines.first { $0.hasPrefix(name) })
+            return String(line.dropFirst(name.count).split(separator: " ")[1])
+        }
+        while try limit("Max address space") != "1024000000" { sched_yield() }
+        #expect(clinux_child_limit(pid, 2 << 30, 7) == 0)
+        #expect(try limit("Max address space") == "1024000000" && limit("Max cpu time") == "7")
+        #expect(clinux_child_limit(pid, 1 << 29, 9) == 0)
+        #expect(try limit("Max address space") == "\(1 << 29)" && limit("Max cpu time") == "7")
+    }
+}
