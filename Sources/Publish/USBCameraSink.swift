@@ -26,7 +26,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     /// Where the service listens.
     public static let servicePath = "/run/guise-camera/socket"
     /// Nanoseconds between two attempts to connect.
-    private static let retry: UInt64 = 1_000_000_000
+    private static let retry: UInt64 = 200_000_000
     /// Milliseconds to wait for the service's first message.
     private static let timeout: CInt = 2000
 

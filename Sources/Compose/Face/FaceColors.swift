@@ -1,0 +1,49 @@
+import Frames
+
+/// A face's colour statistics: the mean of its pixels, and the contrast of its luma.
+struct FaceColors {
+    /// Mean Y, U and V, in samples.
+    let mean: SIMD3<Float>
+    /// The standard deviation of luma, in samples.
+    let contrast: Float
+
+    /// Measures every other pixel of every other row, well inside an outline.
+    init(_ layer: borrowing LayerBuffer, _ outline: HeadOutline) {
+        let (piece, stride) = (layer.region, layer.stride)
+        let words = layer.readPixels
+        var (sum, squares, count) = (SIMD3<Float>.zero, Float(0), Float(0))
+        for y in Swift.stride(from: 0, to: piece.height, by: 2) {
+            for x in Swift.stride(from: 0, to: piece.width, by: 2) {
+                guard outline.distance(Point(Float(piece.x + x), Float(piece.y + y))) < 0.8 else { continue }
+                let word = words[y * stride + x]
+                let sample = SIMD3(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255))
+                sum += sample
+                squares += sample.x * sample.x
+                count += 1
+            }
+        }
+        mean = sum / max(count, 1)
+        contrast = max(0, squares / max(count, 1) - mean.x * mean.x).squareRoot()
+    }
+
+    /// Recolours a layer buffer from these statistics to another face's.
+    func recolor(_ layer: inout LayerBuffer, like other: FaceColors) {
+        // Limited, so that a face in flat light neither takes all of another's shadows nor loses all of its own.
+        let gain = max(0.7, min(1.4, other.contrast / max(contrast, 1)))
+        let scale = Int32(gain * 256)
+        let from = SIMD3<Int32>(Int32(mean.x), Int32(mean.y), Int32(mean.z))
+        let to = SIMD3<Int32>(Int32(other.mean.x), Int32(other.mean.y), Int32(other.mean.z))
+        let (piece, stride) = (layer.region, layer.stride)
+        var words = layer.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width {
+                let word = words[y * stride + x]
+                func value(_ shift: UInt32) -> Int32 { Int32(word >> shift & 255) }
+                func kept(_ value: Int32) -> UInt32 { UInt32(max(16, min(240, value))) }
+                let luma = kept((value(0) - from.x) * scale / 256 + to.x)
+                let (u, v) = (kept(value(8) - from.y + to.y), kept(value(16) - from.z + to.z))
+                words[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
+            }
+        }
+    }
+}

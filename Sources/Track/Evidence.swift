@@ -1,0 +1,31 @@
+import Frames
+
+/// What the verifiers say about a fit: how far its two fits disagree, and for each cascade the logarithm of one plus
+/// the number of windows that pass there.
+struct Evidence: Sendable {
+    var fitResidual: Float
+    /// The distance between the eyes, pixels: what is small shows less, and is searched for in many more places.
+    var eyeDistance: Float
+    /// Two further face cascades.
+    var alt: Float = 0
+    var lbp: Float = 0
+    /// The score of `FacePattern`. Without landmark trees, which place its patch, halfway between the means of faces
+    /// (1.09) and of other things (0).
+    var pattern: Float = 0.55
+    /// The eye cascade, on the eye with fewer windows and on the other; 0 if it was not needed.
+    var worseEye: Float = 0
+    var betterEye: Float = 0
+
+    /// Eyes farther apart than this, pixels, tell no more: about the patches' own resolution.
+    private static let largest: Float = 40
+
+    /// The size's share of the log-odds.
+    /// - Parameter eyeDistance: pixels.
+    static func share(ofSize eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
+
+    /// A logistic regression, trained and judged by Benchmarks/verifier.py (see docs/tracker.md).
+    var logOdds: Float {
+        let fits = -10.132 - 0.860 * log(max(fitResidual, 0.002)) + Self.share(ofSize: eyeDistance)
+        return fits + 0.664 * alt + 0.888 * lbp + pattern + 0.577 * worseEye + 1.213 * betterEye
+    }
+}
