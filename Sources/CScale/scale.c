@@ -14,16 +14,28 @@ static void gather(const uint8_t *bytes, int step, int count, uint8_t *out) {
 
 static inline __m256i load(const void *from) { return _mm256_loadu_si256(from); }
 
+/// A group of filtered samples from its halves' 16 input samples.
+static inline __m256i filtered(const uint8_t *low, const uint8_t *high, __m256i places, __m256i weights) {
+    const __m256i halves = _mm256_loadu2_m128i((const void *)high, (const void *)low);
+    const __m256i pairs = _mm256_shuffle_epi8(halves, places);
+    // Less 128: one factor is unsigned, the other one signed.
+    return _mm256_maddubs_epi16(weights, _mm256_xor_si256(pairs, _mm256_set1_epi8(-128)));
+}
+
 static void filter(const uint8_t *samples, const struct cscale_filter *filter, int16_t *out) {
-    const __m256i middle = _mm256_set1_epi8(-128);
-    for (int i = 0; i < filter->groups; i++) {
+    const __m256i places = load(filter->places), weights = load(filter->weights);
+    const uint8_t *next = samples + filter->starts[0];
+    int i = 0;
+    for (; i < filter->regular; i++) {
+        const __m256i group = filtered(next, next + filter->advance, places, weights);
+        _mm256_storeu_si256((void *)(out + 16 * i), group);
+        next += 2 * filter->advance;
+    }
+    for (; i < filter->groups; i++) {
         const int32_t *starts = filter->starts + 2 * i;
-        const __m256i halves = _mm256_loadu2_m128i((const void *)(samples + starts[1]),
-                                                   (const void *)(samples + starts[0]));
-        const __m256i pairs = _mm256_shuffle_epi8(halves, load(filter->places + 32 * i));
-        // Less 128: one factor is unsigned, the other one signed.
-        const __m256i sums = _mm256_maddubs_epi16(load(filter->weights + 32 * i), _mm256_xor_si256(pairs, middle));
-        _mm256_storeu_si256((void *)(out + 16 * i), sums);
+        const __m256i group = filtered(samples + starts[0], samples + starts[1], load(filter->places + 32 * i),
+                                       load(filter->weights + 32 * i));
+        _mm256_storeu_si256((void *)(out + 16 * i), group);
     }
 }
 

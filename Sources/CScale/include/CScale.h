@@ -1,8 +1,8 @@
 #ifndef GUISE_CSCALE_H
 #define GUISE_CSCALE_H
-// Kernels that scale and pack rows of samples, for processors with AVX2. They are in C because Swift has no way to compile one
-// function for a better processor than the rest of the program; FrameScaler has others for every processor. They
-// allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
+// Kernels that scale and pack rows of samples, for processors with AVX2. They are in C because Swift has no way to
+// compile one function for a better processor than the rest of the program; FrameScaler has others for every processor.
+// They allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
 #include <stdint.h>
 
 /// Samples that are computed together.
@@ -10,8 +10,12 @@ enum { cscale_group = 16 };
 
 /// A filter of rows: each output sample is the weighted mean of two input samples.
 struct cscale_filter {
-    /// Groups of output samples.
+    /// Groups of output samples; at least one.
     int groups;
+    /// The number of first groups that have the first one's places and weights, and whose halves are `advance` input
+    /// samples apart: nearly all of them if 1920 samples become 1280.
+    int regular;
+    int advance;
     /// The first of 16 input samples from which half a group is made: two for each group.
     const int32_t *_Nonnull starts;
     /// Where the two samples of each output are among those 16: `2 * cscale_group` for each group.

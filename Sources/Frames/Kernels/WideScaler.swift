@@ -203,6 +203,8 @@ private struct WideFilter: ~Copyable {
     private var starts: [Int32]
     private var places: [UInt8]
     private var weights: [UInt8]
+    /// The number of first groups that are like the first one, and the input samples from half to half in them.
+    private var (regular, advance) = (0, 0)
 
     /// Input samples from which half a group is made. As long as nothing is reduced to half, 8 outputs need no more.
     static let window = 16
@@ -230,6 +232,15 @@ private struct WideFilter: ~Copyable {
                 (weights[2 * x], weights[2 * x + 1]) = (weight, 255 - weight)
             }
         }
+        (regular, advance) = (0, Int(starts[1] - starts[0]))
+        while regular < groups, isLikeFirst(regular) { regular += 1 }
+    }
+
+    private func isLikeFirst(_ group: Int) -> Bool {
+        (0..<2).allSatisfy { Int(starts[2 * group + $0] - starts[0]) == (2 * group + $0) * advance }
+            && (0..<32).allSatisfy {
+                places[32 * group + $0] == places[$0] && weights[32 * group + $0] == weights[$0]
+            }
     }
 
     func withFilter(_ body: (cscale_filter) -> Void) {
@@ -240,7 +251,9 @@ private struct WideFilter: ~Copyable {
                         let weights = weights.baseAddress
                     else { return }
                     unsafe body(
-                        cscale_filter(groups: CInt(groups), starts: starts, places: places, weights: weights))
+                        cscale_filter(
+                            groups: CInt(groups), regular: CInt(regular), advance: CInt(advance), starts: starts,
+                            places: places, weights: weights))
                 }
             }
         }
