@@ -242,7 +242,7 @@ struct MeshTests {
     @Test(arguments: ["plastic", "metal", "satin"])
     func `a surface that is rough all over has no highlight`(look: String) throws {
         func finish(_ keys: String) throws -> Material.Finish {
-            let json = try JSON(Array(#"{"name": "m", "look": "\#(look)"\#(keys)}"#.utf8), file: "mask.json")
+            let json = try JSON(Array(#"{"look": "\#(look)"\#(keys)}"#.utf8), file: "mask.json")
             var fields = try Fields(json, file: "mask.json")
             return try Material(&fields, folder: "/", range: .limited, tint: nil).finish
         }

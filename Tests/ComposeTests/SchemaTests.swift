@@ -238,7 +238,11 @@ import Testing
             try FileManager.default.copyItem(at: own, to: folder)
             for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
             where simplified && name.hasSuffix(".svg") {
-                try Data(Self.drawing.utf8).write(to: folder.appending(path: name))
+                // Borders must fit into the art.
+                let drawing =
+                    json.text.contains("\"border\"")
+                    ? Self.drawing.replacing("0 0 9 9", with: "0 0 999 999") : Self.drawing
+                try Data(drawing.utf8).write(to: folder.appending(path: name))
             }
         } else {
             try Self.writeArt(of: json, to: folder)
