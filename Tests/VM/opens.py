@@ -2,7 +2,7 @@
 """opens.py DEVICE COUNT PID...: two programs open a camera in turns, COUNT times in all, and read a frame each time.
 
 Prints `opens N`, and for each process PID `grown NAME KIBIBYTES DESCRIPTORS`: what it has more of than after the first
-tenth.
+half.
 """
 import fcntl
 import mmap
@@ -67,7 +67,7 @@ for number in range(count):
         got = read_frame() > 0
     if not got:
         sys.exit(f"no frame at the {number + 1}th open")
-    if number == count // 10:
+    if number == count // 2:
         before = {process: use(process) for process in processes}
 print(f"opens {count}")
 for process in processes:
