@@ -108,7 +108,10 @@ final class ConfigurationStore: Sendable {
             if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
             return (text.text, path)
         }
-        try withUnsavedKeys { _ in try write(text, to: path, isActive: true) }
+        try withUnsavedKeys { _ in
+            var isWritten = false
+            while !isWritten { isWritten = try write(text, to: path, over: FileVersion(path), isActive: true) }
+        }
         return path
     }
 
@@ -132,29 +135,43 @@ final class ConfigurationStore: Sendable {
         }
     }
 
-    /// Writes the values of keys into the file as it is now.
+    /// Writes the values of keys into the file as it is now. If the user's editor writes it in the meantime, nothing of
+    /// that is lost: its text is read again.
     private func write(_ keys: Set<String>) throws {
-        let (text, path, isActive) = try latest.withLock { text -> (String, String, Bool) in
+        var isWritten = false
+        while !isWritten { isWritten = try writeOnce(keys) }
+    }
+
+    /// - Returns: false if somebody else has written the file since it was read.
+    private func writeOnce(_ keys: Set<String>) throws -> Bool {
+        let (text, path, version, isActive) = try latest.withLock { text -> (String, String, FileVersion?, Bool) in
             let path = try ownFile(text)
+            let version = FileVersion(path)
             let isNew = path != text.file || !mayExist(path)
             var written = isNew ? text : try ConfigurationText(text: try contents(of: path), file: path)
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
             text = text.moved(to: path)
-            return (written.text, path, written.value == text.value)
+            return (written.text, path, version, written.value == text.value)
         }
-        try write(text, to: path, isActive: isActive)
+        return try write(text, to: path, over: version, isActive: isActive)
     }
 
-    /// - Parameter isActive: whether the text is the current configuration, so that it need not be reloaded.
-    private func write(_ text: String, to path: String, isActive: Bool) throws {
-        try written.withLock { written in
+    /// - Parameters:
+    ///   - version: the file that may be replaced; nil: none may be there.
+    ///   - isActive: whether the text is the current configuration, so that it need not be reloaded.
+    /// - Returns: false if another file is there now.
+    private func write(_ text: String, to path: String, over version: FileVersion?, isActive: Bool) throws -> Bool {
+        let isWritten = try written.withLock { written in
+            guard FileVersion(path) == version else { return false }
             try writeAtomically(text, to: path)
             written = isActive ? FileVersion(path) : nil
+            return true
         }
         // There may be a file to watch for the first time.
-        watchEvent.signal()
+        if isWritten { watchEvent.signal() }
+        return isWritten
     }
 
     /// The file to write to: the one that was read, unless it was installed with Guise.
