@@ -108,10 +108,7 @@ final class ConfigurationStore: Sendable {
             if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
             return (text.text, path)
         }
-        try withUnsavedKeys { _ in
-            var isWritten = false
-            while !isWritten { isWritten = try write(text, to: path, over: FileVersion(path), isActive: true) }
-        }
+        try withUnsavedKeys { _ in try write(text, to: path, isActive: true) }
         return path
     }
 
@@ -138,8 +135,7 @@ final class ConfigurationStore: Sendable {
     /// Writes the values of keys into the file as it is now. If the user's editor writes it in the meantime, nothing of
     /// that is lost: its text is read again.
     private func write(_ keys: Set<String>) throws {
-        var isWritten = false
-        while !isWritten { isWritten = try writeOnce(keys) }
+        while try !writeOnce(keys) {}
     }
 
     /// - Returns: false if somebody else has written the file since it was read.
@@ -155,16 +151,19 @@ final class ConfigurationStore: Sendable {
             text = text.moved(to: path)
             return (written.text, path, version, written.value == text.value)
         }
-        return try write(text, to: path, over: version, isActive: isActive)
+        return try write(text, to: path, isActive: isActive) { $0 == version }
     }
 
     /// - Parameters:
-    ///   - version: the file that may be replaced; nil: none may be there.
     ///   - isActive: whether the text is the current configuration, so that it need not be reloaded.
-    /// - Returns: false if another file is there now.
-    private func write(_ text: String, to path: String, over version: FileVersion?, isActive: Bool) throws -> Bool {
+    ///   - mayReplace: whether the file that is there now, if any, may be replaced.
+    /// - Returns: false if it may not.
+    @discardableResult
+    private func write(
+        _ text: String, to path: String, isActive: Bool, where mayReplace: (FileVersion?) -> Bool = { _ in true }
+    ) throws -> Bool {
         let isWritten = try written.withLock { written in
-            guard FileVersion(path) == version else { return false }
+            guard mayReplace(FileVersion(path)) else { return false }
             try writeAtomically(text, to: path)
             written = isActive ? FileVersion(path) : nil
             return true
