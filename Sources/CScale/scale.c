@@ -39,25 +39,29 @@ static void filter(const uint8_t *samples, const struct cscale_filter *filter, i
     }
 }
 
-/// Mixes 16 samples. Products are rounded to 64ths of a sample.
-static inline __m256i mixed(const int16_t *a, const int16_t *b, __m256i weight_a, __m256i weight_b) {
-    const __m256i sum = _mm256_add_epi16(_mm256_mulhrs_epi16(load(a), weight_a),
-                                         _mm256_mulhrs_epi16(load(b), weight_b));
-    return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(128 * 64 + 32)), 6);
-}
-
 // 64 * 32768 / 255: the rows are 255 times the samples, and the product is shifted by 15 bits.
 enum { one = 8224 };
 
 static inline __m256i weight(int below) { return _mm256_set1_epi16((below * one + 128) >> 8); }
 
-static void mix(const int16_t *above, const int16_t *other, int below, int count, uint8_t *out) {
-    const __m256i weight_b = weight(below), weight_a = _mm256_sub_epi16(_mm256_set1_epi16(one), weight_b);
+/// Mixes 16 samples from the `i`th on. Products are rounded to 64ths of a sample.
+static inline __m256i mixed(const struct cscale_rows *rows, int i) {
+    const __m256i weight_b = weight(rows->below), weight_a = _mm256_sub_epi16(_mm256_set1_epi16(one), weight_b);
+    const __m256i sum = _mm256_add_epi16(_mm256_mulhrs_epi16(load(rows->above + i), weight_a),
+                                         _mm256_mulhrs_epi16(load(rows->other + i), weight_b));
+    return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(128 * 64 + 32)), 6);
+}
+
+/// Mixes 32 samples.
+static inline __m256i mixed_pair(const struct cscale_rows *rows, int i) {
+    // Packing keeps each half of a vector by itself, so the middle quarters change places.
+    return _mm256_permute4x64_epi64(_mm256_packus_epi16(mixed(rows, i), mixed(rows, i + 16)), 0xd8);
+}
+
+static void mix(const struct cscale_rows *rows, int count, uint8_t *out) {
+    const struct cscale_rows r = *rows;  // what is written through `out` can't change it
     for (int i = 0; i < count; i += 32) {
-        const __m256i low = mixed(above + i, other + i, weight_a, weight_b);
-        const __m256i high = mixed(above + i + 16, other + i + 16, weight_a, weight_b);
-        // Packing keeps each half of a vector by itself, so the middle quarters change places.
-        const __m256i samples = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8);
+        const __m256i samples = mixed_pair(&r, i);
         if (i + 32 <= count) _mm256_storeu_si256((void *)(out + i), samples);
         else memcpy(out + i, &samples, count - i);
     }
@@ -85,22 +89,16 @@ static int pack(const uint8_t *y, const uint8_t *u, const uint8_t *v, int count,
     return i;
 }
 
-static void mix_packed(const struct cscale_rows *y, const struct cscale_rows *u, const struct cscale_rows *v, int count,
-                int luma_first, uint8_t *out) {
-    const __m256i y_other = weight(y->below), y_above = _mm256_sub_epi16(_mm256_set1_epi16(one), y_other);
-    const __m256i c_other = weight(u->below), c_above = _mm256_sub_epi16(_mm256_set1_epi16(one), c_other);
+static void mix_packed(const struct cscale_rows *y_rows, const struct cscale_rows *u_rows,
+                       const struct cscale_rows *v_rows, int count, int luma_first, uint8_t *out) {
+    const struct cscale_rows y = *y_rows, u = *u_rows, v = *v_rows;
     // Of each half: U and V of a pixel pair side by side.
     const __m256i pairs = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
     for (int i = 0; i < count; i += 32) {
-        const __m256i low = mixed(y->above + i, y->other + i, y_above, y_other);
-        const __m256i high = mixed(y->above + i + 16, y->other + i + 16, y_above, y_other);
-        const __m256i luma = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8);
-        const __m256i blue = mixed(u->above + i / 2, u->other + i / 2, c_above, c_other);
-        const __m256i red = mixed(v->above + i / 2, v->other + i / 2, c_above, c_other);
-        const __m256i chroma = _mm256_shuffle_epi8(_mm256_packus_epi16(blue, red), pairs);
+        const __m256i chroma = _mm256_shuffle_epi8(_mm256_packus_epi16(mixed(&u, i / 2), mixed(&v, i / 2)), pairs);
         __m256i words[2];
-        interleave(luma, chroma, luma_first, words);
+        interleave(mixed_pair(&y, i), chroma, luma_first, words);
         if (i + 32 <= count) {
             _mm256_storeu_si256((void *)(out + 2 * i), words[0]);
             _mm256_storeu_si256((void *)(out + 2 * i + 32), words[1]);

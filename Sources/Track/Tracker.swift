@@ -578,7 +578,8 @@ public struct Tracker: ~Copyable {
     /// Examines a new candidate in the frame before too, if nothing moved there since, so that it need not wait for the
     /// next frame.
     private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
-        guard previous.isThere, motionTime == seconds, Self.share(of: candidate.detection.head, motion) < Self.maxMoved
+        guard previous.isThere, motionTime == seconds,
+            motion?.share(of: candidate.detection.head) ?? 1 < Self.maxMoved
         else { return }
         let before = previous
         let luma = LumaView(
@@ -592,14 +593,6 @@ public struct Tracker: ~Copyable {
             let fit = detector.fit(luma, at: seen)
         else { return nil }
         return detector.logOdds(luma, fit)
-    }
-
-    /// The share of a rectangle that moved.
-    private static func share(of rect: Rect, _ motion: borrowing FrameMotion?) -> Float {
-        switch motion {
-        case .some(let motion): motion.share(of: rect)
-        case nil: 1
-        }
     }
 
     /// Records that a candidate is not a face.

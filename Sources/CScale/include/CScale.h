@@ -24,7 +24,7 @@ struct cscale_filter {
     const uint8_t *_Nonnull weights;
 };
 
-/// Two rows that were filtered, and how they are mixed.
+/// Two rows that `filter` wrote, and how they are mixed.
 struct cscale_rows {
     const int16_t *_Nonnull above;
     const int16_t *_Nonnull other;
@@ -38,12 +38,9 @@ struct cscale_kernels {
     /// Filters a row. Writes 255 times the samples less 128, whole groups.
     void (*_Nonnull filter)(const uint8_t *_Nonnull samples, const struct cscale_filter *_Nonnull filter,
                             int16_t *_Nonnull out);
-    /// Mixes two rows that `filter` wrote, of which whole pairs of groups are read. `below` is the second row's weight,
-    /// 0 to 256.
-    void (*_Nonnull mix)(const int16_t *_Nonnull above, const int16_t *_Nonnull other, int below, int count,
-                         uint8_t *_Nonnull out);
-    /// Mixes the rows of three components into packed 4:2:2, YUYV or UYVY, of `count` pixels (even). U and V have the
-    /// same weight.
+    /// Mixes two rows, of which whole pairs of groups are read.
+    void (*_Nonnull mix)(const struct cscale_rows *_Nonnull rows, int count, uint8_t *_Nonnull out);
+    /// Mixes the rows of three components into packed 4:2:2, YUYV or UYVY, of `count` pixels (even).
     void (*_Nonnull mix_packed)(const struct cscale_rows *_Nonnull y, const struct cscale_rows *_Nonnull u,
                                 const struct cscale_rows *_Nonnull v, int count, int luma_first,
                                 uint8_t *_Nonnull out);

@@ -62,12 +62,11 @@ struct Pendulum: Sendable {
         // nothing.
         let target = swing.isInverted ? SIMD2<Float>.zero : -tilt
         for i in 0..<2 {
-            let off = target[i] - rest[i]
             let band = Self.tiltDeadBand[i]
             if isNew {
                 rest[i] = abs(target[i]) < band ? 0 : target[i]
             } else {
-                rest[i] += off > band ? off - band : off < -band ? off + band : 0
+                rest[i] += Self.excess(target[i] - rest[i], over: band)
             }
         }
         let limit = swing.limit * .pi / 180
@@ -77,10 +76,7 @@ struct Pendulum: Sendable {
             return
         }
         var pivot = seen
-        for i in 0..<2 {
-            let band = Self.speedDeadBand[i]
-            pivot[i] = seen[i] > band ? seen[i] - band : seen[i] < -band ? seen[i] + band : 0
-        }
+        for i in 0..<2 { pivot[i] = Self.excess(seen[i], over: Self.speedDeadBand[i]) }
         let omega = 2 * .pi * swing.frequency
         // The length of a pendulum of this frequency, in eye distances.
         let length = Self.gravity / (omega * omega)
@@ -98,6 +94,11 @@ struct Pendulum: Sendable {
                 (angle[i], speed[i]) = (goal, 0)
             }
         }
+    }
+
+    /// By how much a value is outside of a dead band around 0.
+    private static func excess(_ value: Float, over band: Float) -> Float {
+        value > band ? value - band : value < -band ? value + band : 0
     }
 
     /// Advances by the exact motion of a damped oscillator around `rest`. It is stable for steps of any length, so at

@@ -29,7 +29,7 @@ private func convert(_ view: borrowing FrameView, rows: Int, into frame: inout F
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }
             if from.format == to.format, from.range == to.range {
-                unsafe copyRows(source, from, target, to, rows, row)
+                unsafe copyRows(source, from, target, to, rows, row, columns: 0..<to.width)
                 return
             }
             let conversion = unsafe Conversion(
@@ -48,13 +48,20 @@ public func convert(_ source: borrowing Frame, into frame: inout Frame) { conver
 
 @unsafe private func copyRows(
     _ source: UnsafePointer<UInt8>, _ from: FrameLayout, _ target: UnsafeMutablePointer<UInt8>, _ to: FrameLayout,
-    _ rows: Int, _ top: Int
+    _ rows: Int, _ top: Int, columns: Range<Int>
 ) {
     for (i, (a, b)) in zip(from.planes, to.planes).enumerated() {
+        func offset(_ x: Int) -> Int {
+            if x == to.width { return b.rowBytes }
+            if i == 0 { return to.format.isPacked ? 2 * x : x }
+            return to.format == .nv12 ? x : x >> to.format.chromaShift.x
+        }
         let shift = i == 0 ? 0 : to.format.chromaShift.y
+        let (start, end) = (offset(columns.lowerBound), offset(columns.upperBound))
         for row in 0..<(rows + shift) >> shift {
-            let bytes = unsafe source + a.offset + row * a.stride
-            unsafe (target + b.offset + (top >> shift + row) * b.stride).update(from: bytes, count: b.rowBytes)
+            let bytes = unsafe source + a.offset + row * a.stride + start
+            let place = unsafe target + b.offset + (top >> shift + row) * b.stride + start
+            unsafe place.update(from: bytes, count: end - start)
         }
     }
 }
@@ -72,20 +79,7 @@ func copy(_ source: borrowing Frame, rows: Int, columns: Range<Int>, into frame:
     unsafe source.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }
-            for (i, (a, b)) in zip(from.planes, to.planes).enumerated() {
-                func offset(_ x: Int) -> Int {
-                    if x == to.width { return b.rowBytes }
-                    if i == 0 { return to.format.isPacked ? 2 * x : x }
-                    return to.format == .nv12 ? x : x >> to.format.chromaShift.x
-                }
-                let shift = i == 0 ? 0 : to.format.chromaShift.y
-                let (start, end) = (offset(columns.lowerBound), offset(columns.upperBound))
-                for line in 0..<(rows + shift) >> shift {
-                    let from = unsafe source + a.offset + line * a.stride + start
-                    let to = unsafe target + b.offset + (row >> shift + line) * b.stride + start
-                    unsafe to.update(from: from, count: end - start)
-                }
-            }
+            unsafe copyRows(source, from, target, to, rows, row, columns: columns)
         }
     }
 }

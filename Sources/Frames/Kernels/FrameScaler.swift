@@ -89,7 +89,8 @@ public struct FrameScaler: ~Copyable {
             return
         }
         for row in stride(from: 0, to: region.height, by: stripRows) {
-            if wide?.draw(view, luma, chroma, from: row, into: &strip, at: region.x) == nil {
+            let rows = row..<row + stripRows
+            if wide?.draw(view, luma, chroma, rows: rows, into: &strip, at: (region.x, 0)) == nil {
                 Self.draw(view, luma, chroma, from: row, into: &strip, at: region.x, &memory)
             }
             convert(strip, rows: min(stripRows, region.height - row), into: &frame, at: region.y + row)

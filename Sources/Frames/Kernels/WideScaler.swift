@@ -74,10 +74,7 @@ import CScale
                     let out = unsafe target + plane.offset + (region.y + row) * plane.stride + 2 * region.x
                     unsafe lines.withUnsafeBufferPointer { lines in
                         guard let lines = lines.baseAddress else { return }
-                        func rows(_ at: (first: Int, second: Int, below: CInt)) -> cscale_rows {
-                            unsafe cscale_rows(above: lines + at.first, other: lines + at.second, below: at.below)
-                        }
-                        var (y, u, v) = unsafe (rows(y), rows(u), rows(v))
+                        var (y, u, v) = unsafe (y.rows(in: lines), u.rows(in: lines), v.rows(in: lines))
                         unsafe kernels.pointee.mix_packed(&y, &u, &v, CInt(region.width), lumaFirst, out)
                     }
                 }
@@ -85,17 +82,9 @@ import CScale
         }
     }
 
-    /// Scales four rows of a picture, from `row` of the region on, into the strip's columns from `x` on.
-    mutating func draw(
-        _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, from row: Int,
-        into strip: inout Frame, at x: Int
-    ) {
-        draw(view, luma, chroma, rows: row..<row + stripRows, into: &strip, at: (x, 0))
-    }
-
     /// Scales some rows of the region into a planar frame.
     /// - Parameter place: the column and row of the first row's first pixel in the frame.
-    private mutating func draw(
+    mutating func draw(
         _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, rows: Range<Int>,
         into frame: inout Frame, at place: (x: Int, y: Int)
     ) {
@@ -132,25 +121,24 @@ import CScale
             let at = unsafe prepareRows(component, source, site, filter, row)
             unsafe lines.withUnsafeBufferPointer { lines in
                 guard let lines = lines.baseAddress else { return }
-                unsafe kernels.pointee.mix(
-                    lines + at.first, lines + at.second, at.below, CInt(filter.columns.count),
-                    target.start + i * target.stride)
+                var rows = unsafe at.rows(in: lines)
+                unsafe kernels.pointee.mix(&rows, CInt(filter.columns.count), target.start + i * target.stride)
             }
         }
     }
 
     /// Filters the two rows of the picture between which a row of the region lies.
-    /// - Returns: where they begin in `lines`, and the second one's weight, 0 to 256.
     private mutating func prepareRows(
         _ component: Int, _ source: UnsafePointer<UInt8>, _ site: SampleSite, _ filter: PlaneFilter, _ row: Int
-    ) -> (first: Int, second: Int, below: CInt) {
+    ) -> LinePair {
         let row = min(row, filter.rows.count - 1)
         let first = filter.rows.samples.lowerBound + Int(filter.rows.first[row])
         let second = min(first + 1, filter.rows.samples.upperBound - 1)
         unsafe prepare(component, source, site, filter, first)
         unsafe prepare(component, source, site, filter, second)
         let below = CInt(filter.rows.weights[row][4])
-        return (slot(component, first) * lineLength, slot(component, second) * lineLength, below)
+        return LinePair(
+            first: slot(component, first) * lineLength, second: slot(component, second) * lineLength, below: below)
     }
 
     private func slot(_ component: Int, _ line: Int) -> Int { 2 * component + line & 1 }
@@ -194,6 +182,17 @@ import CScale
                 }
             }
         }
+    }
+}
+
+/// Two filtered rows: where they begin in the memory of filtered rows, and the second one's weight, 0 to 256.
+private struct LinePair {
+    let first: Int
+    let second: Int
+    let below: CInt
+
+    @unsafe func rows(in lines: UnsafePointer<Int16>) -> cscale_rows {
+        unsafe cscale_rows(above: lines + first, other: lines + second, below: below)
     }
 }
 
