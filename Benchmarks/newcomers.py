@@ -32,12 +32,11 @@ def read_frames(path, count=10**9, color=cv2.IMREAD_COLOR):
     return frames
 
 
-def eye_pairs(frame):
-    """The labelled pairs of eyes of a frame, 2 x 2 pixels each."""
-    for face in frame["faces"] if isinstance(frame, dict) else frame:
-        points = face.get("points", face)
-        if points.get("right_eye") and points.get("left_eye"):
-            yield np.array([points["right_eye"], points["left_eye"]])
+def read_labels(folder, item):
+    """The labelled pairs of eyes of each frame of a clip, 2 x 2 pixels each."""
+    frames = json.loads((folder / item["annotations"]).read_text())["frames"]
+    return [[np.array([face["right_eye"], face["left_eye"]]) for face in frame
+             if face.get("right_eye") and face.get("left_eye")] for frame in frames]
 
 
 class Clip:
@@ -45,7 +44,7 @@ class Clip:
 
     def __init__(self, backdrop, frames):
         self.frames = [backdrop.copy() for _ in range(frames)]
-        self.labels = [{"faces": []} for _ in range(frames)]
+        self.labels = [[] for _ in range(frames)]
 
     def paste(self, time, frame, eyes, scale, left, top):
         """Pastes a frame, scaled, at a place in pixels, and labels the faces that are inside."""
@@ -60,8 +59,7 @@ class Clip:
         for pair in eyes:
             right, left_eye = pair * scale + (left, top)
             if all(10 < x < target.shape[1] - 10 and 0 < y < target.shape[0] for x, y in (right, left_eye)):
-                self.labels[time]["faces"].append(
-                    {"points": {"right_eye": right.tolist(), "left_eye": left_eye.tolist()}})
+                self.labels[time].append({"right_eye": right.tolist(), "left_eye": left_eye.tolist()})
 
     def write(self, folder, name, rate):
         """Writes the clip and its labels; returns its entry in the index."""
@@ -69,7 +67,7 @@ class Clip:
         command = ["ffmpeg", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "bgr24", "-s", f"{width}x{height}",
                    "-r", str(rate), "-i", "-", "-pix_fmt", "yuv420p", "-crf", "14", str(folder / f"{name}.mp4")]
         subprocess.run(command, input=b"".join(frame.tobytes() for frame in self.frames), check=True)
-        (folder / f"{name}.json").write_text(json.dumps(self.labels))
+        (folder / f"{name}.json").write_text(json.dumps({"frames": self.labels}))
         return {"name": f"{name}.mp4", "type": "video", "kind": "face", "fps": rate, "width": width, "height": height,
                 "frames": len(self.frames), "annotations": f"{name}.json"}
 
@@ -84,9 +82,7 @@ def make(data, folder):
     random = np.random.default_rng(3)
 
     def read(item, frames):
-        labels = json.loads((data / item["annotations"]).read_text())
-        labels = labels["frames"] if isinstance(labels, dict) else labels
-        return read_frames(data / item["name"], frames), [list(eye_pairs(frame)) for frame in labels[:frames]]
+        return read_frames(data / item["name"], frames), read_labels(data, item)[:frames]
 
     index = []
     for number in range(8):
@@ -153,10 +149,10 @@ def score(guise, folder):
         report = subprocess.run([guise, "bench", source, "--mask", "pixelate", "--json", "--frames",
                                  str(item["frames"])], check=True, capture_output=True)
         withheld = sum(share == 1 for share in json.loads(report.stdout)["covered"])
-        labels = json.loads((folder / item["annotations"]).read_text())
         bare = faces = 0
-        for before, after, frame in zip(read_frames(source, color=0), read_frames(output, color=0), labels):
-            for pair in eye_pairs(frame):
+        pictures = zip(read_frames(source, color=0), read_frames(output, color=0))
+        for (before, after), pairs in zip(pictures, read_labels(folder, item)):
+            for pair in pairs:
                 faces += 1
                 bare += is_bare(before, after, pair)
         print(f"{item['name']}: {bare} of {faces} faces bare, {withheld} of {item['frames']} frames withheld",
