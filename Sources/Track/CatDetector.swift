@@ -93,7 +93,8 @@ public struct CatDetector: ~Copyable {
         at seconds: Double, _ nextID: inout Int
     ) {
         if sizesLeft == 0 {
-            region = scheduler?.advance(motion, known: known)
+            scheduler?.record(motion)
+            region = scheduler?.advance(known: known)
             sizesLeft = Self.sizes.count
         }
         guard let region else { return }

@@ -5,8 +5,9 @@ import SystemKit
 /// frame at every face size and tilt.
 ///
 /// In the first pass the largest faces come first, since they are the cheapest to search for and the likeliest. After
-/// that the tile that has waited longest is next, weighted up if it moved and down for tilted heads. All of this
-/// depends only on the frames, so a clip gives the same faces on every run and machine.
+/// that the tile that has waited longest is next, weighted up if something moved in it since it was last searched, and
+/// down for tilted heads. All of this depends only on the frames, so a clip gives the same faces on every run and
+/// machine.
 struct ScanScheduler: Sendable {
     /// Side of a patch, pixels: large enough that its margin (half a face) is a small part of it, small enough for one
     /// frame's search.
@@ -17,8 +18,8 @@ struct ScanScheduler: Sendable {
     /// The ratio between levels of face sizes: the steps that one patch covers.
     static let levelFactor: Float = 1.728
 
-    /// Weights of a tile's waiting time, if all of it moved and for tilted heads.
-    private static let motionWeight: Float = 16
+    /// Weights of a tile's waiting time, if all of it moved since it was last searched and for tilted heads.
+    private static let motionWeight: Float = 32
     private static let tiltWeight: Float = 0.4
     /// The weight of a tile that contains a known face of about the size searched there, and the range of that face's
     /// box width in pixels of the patch: people stand beside people, equally far away.
@@ -33,12 +34,20 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
+    /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for
+    /// upright ones, so that what moves elsewhere delays no first search.
+    private var moved: [Float]
+    /// The share that counts as all of a tile. For small faces that of a head, one and a half times as wide and high as
+    /// a face of 25 of the tile's pixels. For all sizes a whole tile, since in a crowd some head always moves.
+    private let wholeShare: Float
 
     /// - Parameters:
     ///   - smallest: side of the smallest window to search for, pixels of the frame.
+    ///   - limit: side of the smallest window that is too large, pixels of the frame; nil: the frame's shorter side.
     ///   - rolls: head tilts to search for, degrees, in order.
-    init(width: Int, height: Int, smallest: Float, rolls: [Float]) {
-        let largest = Float(min(width, height))
+    init(width: Int, height: Int, smallest: Float, limit: Float? = nil, rolls: [Float]) {
+        wholeShare = limit == nil ? 1 : 0.055
+        let largest = limit ?? Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
         while size < largest {
@@ -61,6 +70,7 @@ struct ScanScheduler: Sendable {
         }
         self.tiles = tiles
         self.weights = weights
+        moved = tiles.map { $0.roll == 0 ? 1 : 0 }
         // The largest faces come first, and all upright tiles before any tilted one.
         searched = tiles.indices.map { tiles[$0].roll == 0 ? -10 * (tiles.count - $0) : 0 }
     }
@@ -95,18 +105,25 @@ struct ScanScheduler: Sendable {
     /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
     var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
 
+    /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also if
+    /// it has stopped.
+    mutating func record(_ motion: borrowing FrameMotion) {
+        for i in tiles.indices {
+            let share = motion.share(of: tiles[i].bounds(side: Self.side))
+            moved[i] = max(moved[i], min(1, share / wholeShare))
+        }
+    }
+
     /// The most urgent tile, which is then marked as searched.
     /// - Parameter known: boxes of the known faces, pixels.
     /// - Returns: nil if known faces cover everything.
-    mutating func advance(_ motion: borrowing FrameMotion, known: Span<Rect>) -> PatchTransform? {
+    mutating func advance(known: Span<Rect>) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
-            let waited = Float(tilesScanned - searched[i]) * weights[i]
-            // The share of moved cells is at most 1.
-            guard waited * Self.companyWeight * (1 + Self.motionWeight) > urgency else { continue }
-            let moved = waited * (1 + Self.motionWeight * motion.share(of: rect))
+            let waited = Float(tilesScanned - searched[i]) * weights[i] * (1 + Self.motionWeight * moved[i])
+            guard waited * Self.companyWeight > urgency else { continue }
             var free = rect.area
             var company: Float = 1
             for j in known.indices {
@@ -117,16 +134,16 @@ struct ScanScheduler: Sendable {
                     company = Self.companyWeight
                 }
             }
-            let weighted = moved * company
+            let weighted = waited * company
             guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
-                searched[i] = tilesScanned
+                (searched[i], moved[i]) = (tilesScanned, 0)
                 continue
             }
             (best, urgency) = (i, weighted)
         }
         guard best >= 0 else { return nil }
-        searched[best] = tilesScanned
+        (searched[best], moved[best]) = (tilesScanned, 0)
         return tiles[best]
     }
 

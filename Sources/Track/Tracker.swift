@@ -38,6 +38,9 @@ public struct Tracker: ~Copyable {
     private var detector: FaceDetector
     private var tracks: [Track] = []
     private var scheduler: ScanScheduler?
+    /// The search for faces below `Settings.minSize`, while `isThorough`: whoever is to be hidden may be far away. Of its
+    /// own, since it has the most tiles, which would keep larger faces waiting.
+    private var smallScheduler: ScanScheduler?
     private var motion: FrameMotion?
     /// Detections to examine, the next one first.
     private(set) var pendingCandidates: [Candidate] = []
@@ -52,8 +55,9 @@ public struct Tracker: ~Copyable {
     private var lastTime: Double?
     /// The time of the frame whose search was deferred, seconds.
     private var deferredSearchTime: Double?
-    /// The number of tiles due, including the fraction.
+    /// The numbers of tiles due, including the fraction: of all likely sizes, and of sizes below `Settings.minSize`.
     private var due = 0.0
+    private var smallDue = 0.0
     /// When a confirmed face was last present, seconds.
     private var lastPresence = 0.0
     /// When something other than a known face last moved, seconds.
@@ -105,9 +109,10 @@ public struct Tracker: ~Copyable {
     private static let lostMaxOffset = 14
     private static let candidateMaxOffset = 6
     private static let maxCandidates = 6
-    /// While `isThorough`: the maximum number of candidates, their examinations per frame, and the minimum number of
-    /// tiles scanned per second.
-    private static let maxThoroughCandidates = 32
+    /// While `isThorough`: the maximum numbers of candidates and of refuted places, the examinations per frame, and the
+    /// minimum number of tiles scanned per second.
+    private static let maxThoroughCandidates = 64
+    private static let maxRefutedPlaces = 256
     private static let thoroughRuns = 6
     private static let tilesThorough = 20.0
     /// The longest `Settings.hold` while `isThorough`, seconds.
@@ -121,6 +126,13 @@ public struct Tracker: ~Copyable {
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
+    /// Side of the smallest window searched for while `isThorough`, pixels: that of a face 20 pixels wide.
+    private static let smallestThorough: Float = 24
+    /// Tiles of sizes below `Settings.minSize` that are searched per second while `isThorough`, until all of them were
+    /// searched once, and in a frame at most; and then their number as a share of the other tiles' beside them.
+    private static let smallTilesBusy = 720.0
+    private static let maxSmallTiles = 24
+    private static let smallTilesShare = 0.2
     /// The share of a candidate's head that may have moved for the frame before to show the same thing.
     private static let maxMoved: Float = 0.2
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
@@ -187,7 +199,7 @@ public struct Tracker: ~Copyable {
         known.reserveCapacity(settings.max)
         pendingCandidates.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + 1)
         candidateHeads.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + settings.max)
-        refutedPlaces.reserveCapacity(Self.maxThoroughCandidates)
+        refutedPlaces.reserveCapacity(Self.maxRefutedPlaces)
         refuted.reserveCapacity(settings.max)
         lost.reserveCapacity(settings.max)
         tracks.reserveCapacity(settings.max + 1)
@@ -237,15 +249,16 @@ public struct Tracker: ~Copyable {
         var first = self.smallest(luma)
         while first * ScanScheduler.levelFactor <= smallest { first *= ScanScheduler.levelFactor }
         for size in Self.photoSizes {
-            let all = ScanScheduler(
-                width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
-            for region in all.tiles {
-                detector.detect(luma, in: region)
-                for detection in detector.detections {
-                    let logOdds = evaluate(luma, detection, atLeast: Thresholds.photoLogOdds, 0)
-                    if isThorough, let logOdds, logOdds > Thresholds.weakLogOdds { addCandidate(detection) }
-                }
-            }
+            scan(
+                luma,
+                ScanScheduler(
+                    width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls))
+            guard isThorough else { continue }
+            scan(
+                luma,
+                ScanScheduler(
+                    width: luma.width, height: luma.height, smallest: size * Self.smallestThorough,
+                    limit: size * first, rolls: [0]))
         }
         pendingCandidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
@@ -254,6 +267,17 @@ public struct Tracker: ~Copyable {
             if cats?.isCat(tracks[i].box) == true { tracks.remove(at: i) }
         }
         publishFaces(at: 0)
+    }
+
+    /// Searches all tiles of a photo.
+    private mutating func scan(_ luma: borrowing LumaView, _ scheduler: ScanScheduler) {
+        for region in scheduler.tiles {
+            detector.detect(luma, in: region)
+            for detection in detector.detections {
+                let logOdds = evaluate(luma, detection, atLeast: Thresholds.photoLogOdds, 0)
+                if isThorough, let logOdds, logOdds > Thresholds.weakLogOdds { addCandidate(detection) }
+            }
+        }
     }
 
     /// Drops tracks that were lost for too long or refuted.
@@ -282,6 +306,7 @@ public struct Tracker: ~Copyable {
         if lost.count == settings.max { lost.removeFirst() }
         lost.append(track)
         scheduler?.prioritize(around: track.head.origin)
+        smallScheduler?.prioritize(around: track.head.origin)
     }
 
     /// Seconds since the last searched frame; nil for the first.
@@ -304,42 +329,53 @@ public struct Tracker: ~Copyable {
     }
 
     /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
-    public var hasSearchedAll: Bool { scheduler?.isComplete == true && !hasTooManyCandidates }
+    public var hasSearchedAll: Bool {
+        scheduler?.isComplete == true && smallScheduler?.isComplete != false && !hasTooManyCandidates
+    }
 
     /// Whether some place in the frame has not been searched since the start.
     private var isFirstPass: Bool { scheduler?.isComplete == false }
 
-    /// The number of tiles due by this frame; per second it is the same at every frame rate.
-    private mutating func tilesDue(at seconds: Double) -> Int {
+    /// The number of tiles scanned per second, of likely sizes.
+    private mutating func scanRate(at seconds: Double) -> Double {
         let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
-        guard let elapsed = elapsed(at: seconds) else { return Self.firstRuns }
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
-        let rate =
-            if isThorough, isFirstPass {
-                Self.tilesThoroughBusy
-            } else if isThorough, shown >= Self.crowd {
-                Self.tilesThoroughCrowd
-            } else if isThorough, isSeeking || !lost.isEmpty {
-                Self.tilesThoroughAlert
-            } else if isThorough {
-                hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
-            } else if isSeeking {
-                Self.tilesAlert
-            } else if shown == 0 {
-                Self.tilesAlone
-            } else if shown >= Self.crowd {
-                Self.tilesCrowd
-            } else if hasEntered {
-                Self.tilesEntered
-            } else {
-                Self.tilesBeside
-            }
+        return if isThorough, isFirstPass {
+            Self.tilesThoroughBusy
+        } else if isThorough, shown >= Self.crowd {
+            Self.tilesThoroughCrowd
+        } else if isThorough, isSeeking || !lost.isEmpty {
+            Self.tilesThoroughAlert
+        } else if isThorough {
+            hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
+        } else if isSeeking {
+            Self.tilesAlert
+        } else if shown == 0 {
+            Self.tilesAlone
+        } else if shown >= Self.crowd {
+            Self.tilesCrowd
+        } else if hasEntered {
+            Self.tilesEntered
+        } else {
+            Self.tilesBeside
+        }
+    }
+
+    /// The numbers of tiles due by this frame, of likely sizes and of smaller ones; per second they are the same at
+    /// every frame rate.
+    private mutating func tilesDue(at seconds: Double) -> (likely: Int, small: Int) {
+        let rate = scanRate(at: seconds)
+        guard let elapsed = elapsed(at: seconds) else { return (Self.firstRuns, Self.maxSmallTiles) }
         due += elapsed * rate
-        let whole = Int(due)
-        due = min(due - Double(whole), 1)
-        return whole
+        let likely = Int(due)
+        due = min(due - Double(likely), 1)
+        guard let smallScheduler else { return (likely, 0) }
+        smallDue += elapsed * (smallScheduler.isComplete ? rate * Self.smallTilesShare : Self.smallTilesBusy)
+        let small = min(Int(smallDue), Self.maxSmallTiles)
+        smallDue = min(smallDue - Double(small), 1)
+        return (likely, small)
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
@@ -349,13 +385,22 @@ public struct Tracker: ~Copyable {
     private mutating func prepare(_ luma: borrowing LumaView) {
         detector.landmarkTime = 0
         hasTooManyCandidates = false
-        guard scheduler == nil || frameSize != (luma.width, luma.height) else { return }
-        frameSize = (luma.width, luma.height)
-        scheduler = ScanScheduler(
-            width: luma.width, height: luma.height, smallest: smallest(luma), rolls: Self.rolls)
-        motion = FrameMotion(width: luma.width, height: luma.height)
-        cats?.restart(width: luma.width, height: luma.height)
-        removeAllTracks()
+        if scheduler == nil || frameSize != (luma.width, luma.height) {
+            frameSize = (luma.width, luma.height)
+            scheduler = ScanScheduler(
+                width: luma.width, height: luma.height, smallest: smallest(luma), rolls: Self.rolls)
+            smallScheduler = nil
+            motion = FrameMotion(width: luma.width, height: luma.height)
+            cats?.restart(width: luma.width, height: luma.height)
+            removeAllTracks()
+        }
+        if !isThorough {
+            smallScheduler = nil
+        } else if smallScheduler == nil {
+            smallScheduler = ScanScheduler(
+                width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest(luma),
+                rolls: [0])
+        }
     }
 
     /// Drops all state that refers to places in other frames.
@@ -454,11 +499,12 @@ public struct Tracker: ~Copyable {
     /// scanned the tile, since that would double the run's cost.
     private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
         var left = detectionBudget(at: seconds)
-        var tiles = min(tilesDue(at: seconds), left)
-        if tiles > 0 {
+        let due = tilesDue(at: seconds)
+        var tiles = min(due.likely, left)
+        if tiles + due.small > 0 {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
-            Self.updateMotion(&motion, luma, known)
+            Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
             motionTime = seconds
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
         }
@@ -475,12 +521,17 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let region = Self.advance(&scheduler, motion, known) {
+            } else if tiles > 0, let region = Self.advance(&scheduler, known) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
                 detector.detect(luma, in: region)
                 for detection in detector.detections { addCandidate(detection) }
             }
+        }
+        for _ in 0..<due.small {
+            guard let region = Self.advance(&smallScheduler, known) else { break }
+            detector.detect(luma, in: region)
+            for detection in detector.detections { addCandidate(detection) }
         }
         if isThorough { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
@@ -531,18 +582,20 @@ public struct Tracker: ~Copyable {
     }
 
     private static func updateMotion(
-        _ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]
+        _ motion: inout FrameMotion?, _ scheduler: inout ScanScheduler?, _ small: inout ScanScheduler?,
+        _ luma: borrowing LumaView, _ known: borrowing [Rect]
     ) {
         motion?.update(luma, known: known.span)
+        switch motion {
+        case .some(let motion):
+            scheduler?.record(motion)
+            small?.record(motion)
+        case nil: break
+        }
     }
 
-    private static func advance(
-        _ scheduler: inout ScanScheduler?, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect]
-    ) -> PatchTransform? {
-        switch motion {
-        case .some(let motion): scheduler?.advance(motion, known: known.span)
-        case nil: nil
-        }
+    private static func advance(_ scheduler: inout ScanScheduler?, _ known: borrowing [Rect]) -> PatchTransform? {
+        scheduler?.advance(known: known.span)
     }
 
     /// The index of the next candidate that is covered and was not examined in this frame.
@@ -576,15 +629,19 @@ public struct Tracker: ~Copyable {
     }
 
     /// Examines a new candidate in the frame before too, if nothing moved there since, so that it need not wait for the
-    /// next frame.
+    /// next frame. Tiny ones always: there are many, and few are faces.
     private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
-        guard previous.isThere, motionTime == seconds,
-            motion?.share(of: candidate.detection.head) ?? 1 < Self.maxMoved
-        else { return }
+        let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyes
+        guard previous.isThere, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
         let before = previous
         let luma = LumaView(
             samples: before.samples.span, width: before.width, height: before.height, rowStride: before.width)
         candidate.record(logOdds(luma, near: candidate.detection))
+    }
+
+    /// Whether little of an area has moved since the frame before.
+    private func isStill(_ area: Rect, at seconds: Double) -> Bool {
+        motionTime == seconds && motion?.share(of: area) ?? 1 < Self.maxMoved
     }
 
     /// The log-odds of a face near a detection; nil if none is detected or no landmarks fit.
@@ -598,7 +655,7 @@ public struct Tracker: ~Copyable {
     /// Records that a candidate is not a face.
     private mutating func markRefuted(_ detection: Detection, at seconds: Double) {
         refutedPlaces.removeAll { seconds - $0.time > Self.refutedDuration || $0.isAt(detection) }
-        if refutedPlaces.count == Self.maxThoroughCandidates { refutedPlaces.removeFirst() }
+        if refutedPlaces.count == Self.maxRefutedPlaces { refutedPlaces.removeFirst() }
         refutedPlaces.append(RefutedPlace(detection: detection, time: seconds))
     }
 

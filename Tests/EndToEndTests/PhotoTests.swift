@@ -152,7 +152,7 @@ extension EndToEnd {
             try scratch.make("one.png", "-i \(Fixtures.sample) -vf scale=1:1")
             let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")
             try #require(outcome.code == 0, "\(outcome)")
-            #expect(outcome.lines == ["guise: no face was found in one.png; out.png is unchanged"])
+            #expect(outcome.lines == ["guise: no face was found in one.png; out.png shows the same"])
             let (before, after) = (
                 try scratch.picture(scratch.path("one.png")), try scratch.picture(scratch.path("out.png"))
             )

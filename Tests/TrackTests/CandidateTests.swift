@@ -36,11 +36,12 @@ import Testing
     }
 
     /// Shows a tracker the same picture, 30 times per second.
-    private func show(_ path: String, frames: Int, to tracker: inout Tracker, _ see: (Int, borrowing Tracker) -> Void)
-        throws
-    {
+    private func show(
+        _ path: String, from first: Int = 0, frames: Int, to tracker: inout Tracker,
+        _ see: (Int, borrowing Tracker) -> Void
+    ) throws {
         let frame = try picture(path)
-        for number in 0..<frames {
+        for number in first..<first + frames {
             tracker.update(frame.view.luma, at: Double(number) / 30)
             see(number, tracker)
         }
@@ -69,6 +70,49 @@ import Testing
             if !isCovered(Point(28, 86), by: tracker) { bare += 1 }
         }
         #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
+    }
+
+    /// A picture of 1280 x 720 with one face of 100 pixels in the middle, and on request one of 20 at `farFace`, less than
+    /// `Settings.minSize`.
+    private func far(_ isThere: Bool) throws -> String {
+        let overlay = isThere ? "[a][s]overlay=108:180" : "[s]nullsink;[a]null"
+        return try scratch.make(
+            "far-\(isThere).png",
+            "-f lavfi -i color=gray:s=1280x720 -i \(Fixtures.sample) -i \(Fixtures.sample) "
+                + "-filter_complex [1]crop=200:200:124:10,scale=40:40[s];[2]crop=512:260:0:0[l];"
+                + "[0][l]overlay=400:240[a];\(overlay) -frames:v 1")
+    }
+    private let farFace = Point(128, 200)
+
+    @Test func `a face of 20 pixels is covered from the first published frame on, and in a photo`() throws {
+        let path = try far(true)
+        for isThorough in [true, false] {
+            var tracker = try tracker(isThorough: isThorough)
+            var (shown, bare) = (0, 0)
+            try show(path, frames: 20, to: &tracker) { _, tracker in
+                guard tracker.hasSearchedAll else { return }
+                shown += 1
+                if !isCovered(farFace, by: tracker) { bare += 1 }
+            }
+            #expect(shown > 10 && bare == (isThorough ? 0 : shown), "bare in \(bare) of \(shown) frames")
+            try Clip.firstPicture(of: path) { tracker.searchWhole($0.luma) }
+            let isInPhoto = isCovered(farFace, by: tracker)
+            #expect(isInPhoto == isThorough)
+        }
+    }
+
+    @Test func `a face of 20 pixels that appears is covered within a third of a second`() throws {
+        var tracker = try tracker()
+        var covered: [Bool] = []
+        try show(far(false), frames: 60, to: &tracker) { _, tracker in
+            covered.append(isCovered(farFace, by: tracker))
+        }
+        #expect(!covered.contains(true))
+        covered = []
+        try show(far(true), from: 60, frames: 30, to: &tracker) { _, tracker in
+            covered.append(isCovered(farFace, by: tracker))
+        }
+        #expect(covered.dropFirst(10).allSatisfy { $0 }, "\(covered)")
     }
 
     @Test func `a false detection is a candidate until it was examined, and not again for a while`() throws {

@@ -76,7 +76,8 @@ struct ApplyCommand: ParsableCommand {
             )
         }
         if faces == 0, withheld == 0 {
-            let rest = pipeline.changesPictureWithoutFaces ? "" : "; \(output) is unchanged"
+            let isSame = !pipeline.changesPictureWithoutFaces && pipeline.tracker.candidateHeads.isEmpty
+            let rest = isSame ? "; \(output) shows the same" : ""
             log("guise: no face was found in \(input)\(rest)")
         }
         if isPhoto, faces >= Tracker.Settings.maxInPhoto {
