@@ -6,10 +6,13 @@ import Glibc
 ///
 /// The unsafe system calls are confined to this file.
 public struct FolderWatch: ~Copyable {
-    /// The inotify descriptor; -1 if the system has none left: then only the wake event is reported.
+    /// The inotify descriptor; -1 if the system has none left: then a change is reported every two seconds, in case there
+    /// was one.
     private let inotify: CInt
     private let wakeEvent: CInt
     private var watched: Set<CInt> = []
+    /// The milliseconds after which a change is reported without inotify.
+    private static let interval: CInt = 2000
 
     /// Events for folders whose files are watched: editors write in place, or write another file and rename it.
     private static let files =
@@ -23,9 +26,11 @@ public struct FolderWatch: ~Copyable {
     /// Creates a watch of no folders.
     /// - Parameter wakeEvent: an eventfd that wakes `wait`; borrowed.
     public init(wakeEvent: CInt) {
-        self.wakeEvent = wakeEvent
-        inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
+        self.init(wakeEvent: wakeEvent, inotify: inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK)))
     }
+
+    /// - Parameter inotify: an inotify descriptor, which the watch closes; -1: there is none.
+    init(wakeEvent: CInt, inotify: CInt) { (self.wakeEvent, self.inotify) = (wakeEvent, inotify) }
 
     deinit { if inotify >= 0 { close(inotify) } }
 
@@ -52,7 +57,10 @@ public struct FolderWatch: ~Copyable {
     @discardableResult
     public func wait(quiet: CInt) -> WaitResult {
         var result = WaitResult()
-        while result.isEmpty { result = pollEvents(for: -1) }
+        while result.isEmpty {
+            result = pollEvents(for: inotify >= 0 ? -1 : Self.interval)
+            if result.isEmpty, inotify < 0 { result = .change }
+        }
         for _ in 0..<5 where !result.contains(.wakeEvent) {
             let more = pollEvents(for: quiet)
             if more.isEmpty { break }

@@ -96,6 +96,16 @@ import Testing
         #expect(second == both)
     }
 
+    @Test func `without inotify a change is reported after a while, and the wake event at once`() throws {
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor, inotify: -1)
+        watch.set(files: [scratch.path("watched")], names: [])
+        wakeEvent.signal()
+        let first = watch.wait(quiet: 0)
+        #expect(first == .wakeEvent)
+        let second = watch.wait(quiet: 0)
+        #expect(second == .change)
+    }
+
     @Test func `paths that are no folders are ignored`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         let places = [scratch.path("none"), scratch.path("outside"), scratch.path("watched")]
