@@ -183,13 +183,17 @@ extension Loopback {
         }
     }
 
+    /// The shell command that loads v4l2loopback as browsers need it.
+    public static let loadCommand =
+        "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"\(DeviceListing.ownLabel)\""
+
     private static var noLoopback: Problem {
         let isLoaded = FileManager.default.fileExists(atPath: "/sys/module/v4l2loopback")
         return Problem(
             .missing, isLoaded ? "v4l2loopback has no device" : "no loopback was found: v4l2loopback is not loaded",
             fix: """
                 install v4l2loopback-dkms and load it with \
-                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(DeviceListing.ownLabel)"`
+                `\(loadCommand)`
                 """)
     }
 }

@@ -97,7 +97,7 @@ extension AppContext {
                 sinks[index] = "page"
                 notes.append(
                     "sink: a page, because there is no virtual camera (to get one: guise install; or sudo apt install "
-                        + "v4l2loopback-dkms; sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
+                        + "v4l2loopback-dkms; \(Loopback.loadCommand))")
             }
         }
         return (SourceSpec(source), sinks.map { SinkSpec($0) }, notes)
