@@ -91,7 +91,7 @@ struct MakeupLayer: Layer {
                 var palette: [Pigment: String] = [:]
                 for pigment in Pigment.allCases where entry.has(pigment.rawValue) {
                     let color = try entry.string(pigment.rawValue)
-                    guard isColor(color) else {
+                    guard Color(color) != nil else {
                         throw entry.wrong(
                             pigment.rawValue, "'\(color)', which is not a colour", allowed: "#rrggbb, as in #b03040")
                     }
@@ -111,10 +111,6 @@ struct MakeupLayer: Layer {
         }
         colors.merge(selected.flatMap { palettes[$0] } ?? palette) { $1 }
         return colors
-    }
-
-    private static func isColor(_ text: String) -> Bool {
-        text.utf8.count == 7 && text.hasPrefix("#") && text.dropFirst().allSatisfy(\.isHexDigit)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
