@@ -76,13 +76,13 @@ package struct FrameLoop: ~Copyable {
     private var loadThen: UInt64 = 0
 
     /// A camera without frames for this many seconds is lost.
-    private static let timeout: UInt64 = 10
+    private static let timeoutSeconds: UInt64 = 10
     /// The gap after which a late frame's predecessor is published again, in nanoseconds. Readers of a virtual camera
     /// give up after a second without a frame.
-    private static let gap: UInt64 = 250_000_000
+    private static let repeatNanoseconds: UInt64 = 250_000_000
     /// If the next frame is due within this many nanoseconds, the last one is not composed again for changed masks:
     /// masking a frame takes as long.
-    private static let soon: UInt64 = 4_000_000
+    private static let soonNanoseconds: UInt64 = 4_000_000
     /// A file's frame is read this many nanoseconds before it is due. A decoder writes in pieces, with waits in
     /// between; afterwards it decodes the next frame, which takes CPU time that a camera would not take.
     private static let ahead: UInt64 = 12_000_000
@@ -244,7 +244,7 @@ package struct FrameLoop: ~Copyable {
     /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
     private mutating func recomposeLastFrame(_ pipeline: inout Pipeline) throws {
         guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasMaskUpdate,
-            dependencies.clock.now() + Self.soon < arrived + interval, var taken = source.take()
+            dependencies.clock.now() + Self.soonNanoseconds < arrived + interval, var taken = source.take()
         else { return }
         guard taken.isLive || isPaced else {
             source = consume taken
@@ -270,7 +270,7 @@ package struct FrameLoop: ~Copyable {
     /// Waits until there may be work. False if a signal requests the end.
     private func wait(at now: UInt64) throws -> Bool {
         // Some readers can be detected only by polling.
-        var left = Self.gap
+        var left = Self.repeatNanoseconds
         if fillsGaps {
             let due = published + fillGap
             left = due > now ? min(due - now, left) : 0
@@ -317,7 +317,7 @@ package struct FrameLoop: ~Copyable {
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// The time in nanoseconds from the last published frame to such a frame.
     private var fillGap: UInt64 {
-        isLate && isShowing ? Self.gap : loopStatus.hasViewers ? Self.placeholderGap : Self.idleGap
+        isLate && isShowing ? Self.repeatNanoseconds : loopStatus.hasViewers ? Self.placeholderGap : Self.idleGap
     }
 
     /// Handles the pending signals. True if one of them requests the end.
@@ -347,9 +347,11 @@ package struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isSourceManaged, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
+        if isSourceManaged, arrival == .nothing,
+            dependencies.clock.now() > arrived + Self.timeoutSeconds * 1_000_000_000
+        {
             let problem = Problem(
-                .gone, "\(taken.description) has sent no frames for \(Self.timeout) s", fix: "plug it in again")
+                .gone, "\(taken.description) has sent no frames for \(Self.timeoutSeconds) s", fix: "plug it in again")
             source = consume taken
             returnSource(problem)
             return .nothing

@@ -38,15 +38,16 @@ struct ScanScheduler: Sendable {
     /// upright ones, so that what moves elsewhere delays no first search.
     private var moved: [Float]
     /// The share that counts as all of a tile. For small faces that of a head, one and a half times as wide and high as
-    /// a face of 25 of the tile's pixels. For all sizes a whole tile, since in a crowd some head always moves.
+    /// a face of 25 of the tile's pixels; for all sizes a whole tile, since in a crowd some head always moves.
     private let wholeShare: Float
+    private static let headShare: Float = 0.055
 
     /// - Parameters:
     ///   - smallest: side of the smallest window to search for, pixels of the frame.
     ///   - limit: side of the smallest window that is too large, pixels of the frame; nil: the frame's shorter side.
     ///   - rolls: head tilts to search for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, limit: Float? = nil, rolls: [Float]) {
-        wholeShare = limit == nil ? 1 : 0.055
+        wholeShare = limit == nil ? 1 : Self.headShare
         let largest = limit ?? Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
