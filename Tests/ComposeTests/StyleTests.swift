@@ -99,6 +99,9 @@ struct StyleTests {
         #expect(dark.bytes[0] <= 10, "dark hair stays as it was")
     }
 
+    @Test(arguments: ["", "#", "102030", "#10203", "#1020300", "#+12345", "#-00000", "#10203g", "#１02030"])
+    func `what is not six hexadecimal digits after a # is no colour`(text: String) { #expect(Color(text) == nil) }
+
     @Test func `a timeline shows its frames in turn`() {
         let durations: [Double] = [100, 50, 200]
         let forever = Timeline(durations: durations, .forever)

@@ -11,7 +11,9 @@ struct Color: Equatable, Sendable {
     /// Parses "#rrggbb"; nil if the text isn't a colour.
     init?(_ text: String) {
         let digits = text.dropFirst()
-        guard text.hasPrefix("#"), digits.count == 6, let value = UInt32(digits, radix: 16), !digits.contains("+")
+        // A number's text may have a sign, a colour's may not.
+        guard text.hasPrefix("#"), digits.count == 6, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
+            let value = UInt32(digits, radix: 16)
         else { return nil }
         self.init(Float(value >> 16), Float(value >> 8 & 255), Float(value & 255))
     }
