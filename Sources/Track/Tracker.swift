@@ -524,14 +524,12 @@ public struct Tracker: ~Copyable {
             } else if tiles > 0, let region = Self.advance(&scheduler, known) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
-                detector.detect(luma, in: region)
-                for detection in detector.detections { addCandidate(detection) }
+                addCandidates(luma, in: region)
             }
         }
         for _ in 0..<due.small {
             guard let region = Self.advance(&smallScheduler, known) else { break }
-            detector.detect(luma, in: region)
-            for detection in detector.detections { addCandidate(detection) }
+            addCandidates(luma, in: region)
         }
         if isThorough { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
@@ -551,6 +549,12 @@ public struct Tracker: ~Copyable {
     /// The maximum number of candidates. A photo has as many as faces, since all of them are covered.
     private var maxCandidates: Int {
         isThorough ? max(Self.maxThoroughCandidates, settings.max) : Self.maxCandidates
+    }
+
+    /// Searches a tile and adds what is detected there.
+    private mutating func addCandidates(_ luma: borrowing LumaView, in region: PatchTransform) {
+        detector.detect(luma, in: region)
+        for detection in detector.detections { addCandidate(detection) }
     }
 
     /// Adds a detection as a candidate, unless a track or candidate covers it.
