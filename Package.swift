@@ -104,6 +104,9 @@ let package = Package(
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
         .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // Stages of cascades, for AVX2. Optimised in debug builds too.
+        .target(name: "CCascade", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
+
         // Kernels that scale, for AVX2. Optimised in debug builds too.
         .target(name: "CScale", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
@@ -121,7 +124,8 @@ let package = Package(
             name: "Capture",
             dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CConvert", "CArt"],
             swiftSettings: swiftSettings + smallCode),
-        .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
+        .target(
+            name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux", "CCascade"], swiftSettings: kernelSettings),
         .target(
             name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
         .target(

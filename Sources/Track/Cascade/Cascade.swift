@@ -77,7 +77,7 @@ public struct Cascade: Sendable {
     }
 
     /// The cascade with its features' corners as offsets into integrals of one stride.
-    package func program(for integral: borrowing Integral) -> CascadeProgram {
+    package func program(for integral: borrowing Integral, mayBeWide: Bool = true) -> CascadeProgram {
         precondition(integral.planes.rawValue >= planes.rawValue, "the integral lacks planes that the cascade needs")
         let places = Places(stride: Int32(integral.stride), plane: Int32(integral.planeSize), odd: Int32(integral.odd))
         var haar: [HaarNode] = []
@@ -98,7 +98,8 @@ public struct Cascade: Sendable {
         }
         return CascadeProgram(
             stages: stages, haar: haar, patterns: patterns, leaves: leaves, roots: roots, windowWidth: windowWidth,
-            windowHeight: windowHeight, treeSize: treeSize, for: integral)
+            windowHeight: windowHeight, treeSize: treeSize, for: integral,
+            mayBeWide: mayBeWide)
     }
 
     static func unusable(_ file: String, _ why: String) -> Problem {

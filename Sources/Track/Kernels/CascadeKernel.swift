@@ -1,3 +1,4 @@
+import CCascade
 import Frames
 
 // Evaluation of one window at a time.
@@ -129,9 +130,8 @@ extension CascadeProgram {
         var index = 0
         while index < stageCount, alive.nonzeroBitCount >= fewest {
             let now = unsafe stages[index]
-            let sum = unsafe treeSize == 1 ? stumpSums(window, scales, now) : pairSums(window, scales, now)
-            let margin = SIMD8<Float>(sum - Double(now.threshold))
-            let failed = Self.bits(sum .< Double(now.threshold)) & alive
+            let (below, margin) = unsafe evaluate(window, scales, now)
+            let failed = below & alive
             if index >= stage && failed != 0 {
                 report(failed, Int32(index), margin, gained, x, y, &hits, &count)
             }
@@ -146,6 +146,32 @@ extension CascadeProgram {
                 window + lane, scales[lane], from: index, gained: gained[lane])
             if result.passed >= stage { Self.appendResult(result, x + lane * pitch, y, &hits, &count) }
         }
+    }
+
+    /// Evaluates a stage for eight neighbours.
+    /// - Returns: a bit mask of those that fail, and each one's sum of leaves minus the threshold.
+    @inline(__always)
+    private func evaluate(
+        _ window: UnsafePointer<Int32>, _ scales: SIMD8<Float>, _ stage: CascadeStage
+    ) -> (failed: Int, margin: SIMD8<Float>) {
+        guard let wide = unsafe wide, let nodes = unsafe haar.baseAddress, let leaves = unsafe leaves.baseAddress,
+            let roots = unsafe roots.baseAddress
+        else {
+            let sum = unsafe treeSize == 1 ? stumpSums(window, scales, stage) : pairSums(window, scales, stage)
+            let needed = Double(stage.threshold)
+            return (Self.bits(sum .< needed), SIMD8<Float>(sum - needed))
+        }
+        var trees = unsafe ccascade_trees(
+            nodes: nodes, roots: roots + Int(stage.firstTree), leaves: leaves, count: stage.treeCount)
+        var (scales, margin) = (scales, SIMD8<Float>())
+        let failed = unsafe withUnsafeMutableBytes(of: &margin) { margin in
+            unsafe withUnsafeBytes(of: &scales) { scales in
+                unsafe wide(
+                    window, scales.assumingMemoryBound(to: Float.self).baseAddress!, &trees, stage.threshold,
+                    margin.assumingMemoryBound(to: Float.self).baseAddress!)
+            }
+        }
+        return (Int(failed), margin)
     }
 
     /// The `contrast` of eight neighbours, and a bit mask of those that are not flat.

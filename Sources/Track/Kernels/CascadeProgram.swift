@@ -1,28 +1,8 @@
+import CCascade
 import Frames
 import SystemKit
 
-/// One node of a Haar tree: up to three weighted rectangle sums, compared with a threshold.
-package struct HaarNode: BitwiseCopyable, Sendable {
-    /// Offsets of each rectangle's corners (+, -, -, +) in the integral, from the window's first entry.
-    package var first: SIMD4<Int32>
-    package var second: SIMD4<Int32>
-    package var third: SIMD4<Int32>
-    /// Weights of the three rectangles; 0: there is no third. OpenCV's are small integers, so sums of them are exact.
-    package var weights: SIMD4<Float>
-    /// The threshold of the weighted sum divided by the window's contrast. Below it the left branch is taken.
-    package var threshold: Float
-    /// The next node if 0 or more, else the leaf `~left`.
-    package var left: Int32
-    package var right: Int32
-
-    package init(
-        first: SIMD4<Int32>, second: SIMD4<Int32>, third: SIMD4<Int32>, weights: SIMD4<Float>, threshold: Float,
-        left: Int32, right: Int32
-    ) {
-        (self.first, self.second, self.third, self.weights) = (first, second, third, weights)
-        (self.threshold, self.left, self.right) = (threshold, left, right)
-    }
-}
+typealias HaarNode = ccascade_node
 
 /// One node of a tree of local binary patterns: the sums of eight outer cells, compared with the middle one's.
 package struct PatternNode: BitwiseCopyable, Sendable {
@@ -90,7 +70,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     let haar: UnsafeMutableBufferPointer<HaarNode>
     let patterns: UnsafeMutableBufferPointer<PatternNode>
     let leaves: UnsafeMutableBufferPointer<Float>
-    /// The first node of each tree.
+    /// The first node of each tree, and the end of the last one.
     let roots: UnsafeMutableBufferPointer<Int32>
     package let windowWidth: Int
     package let windowHeight: Int
@@ -106,27 +86,32 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     let headroom: Float
     let stageCount: Int
     let isHaar: Bool
-    /// Whether all trees have one node, or all have two consecutive nodes, so that windows can be evaluated in groups.
+    /// Evaluates a stage for a group on processors with AVX2; nil on others.
+    let wide: ccascade_stage?
+    /// Whether windows can be evaluated in groups. Without AVX2 all trees must have one node, or all two.
     let groupable: Bool
-    /// The smallest number of remaining windows that is evaluated as a group; measured cost of a group in single
-    /// windows.
+    /// The smallest number of windows that is evaluated as a group, of those that passed the stages so far and of those
+    /// left in a row: the measured cost of a group in single windows.
     let fewest: Int
+    let fewestInRow: Int
 
     /// Compiles a cascade.
     /// - Parameters:
     ///   - haar: all nodes of a Haar cascade, or none.
     ///   - patterns: all nodes of an LBP cascade, or none.
+    ///   - mayBeWide: whether to use AVX2 if the processor has it; the results are the same.
     /// - Precondition: `roots`, nodes and leaves refer to each other inside their arrays, and the successors of every
     ///   node are after it; offsets stay inside a window of the given size. `Cascade` checks this when it reads a file.
-    package init(
+    init(
         stages: [CascadeStage], haar: [HaarNode], patterns: [PatternNode], leaves: [Float], roots: [Int32],
-        windowWidth: Int, windowHeight: Int, treeSize: Int, for integral: borrowing Integral
+        windowWidth: Int, windowHeight: Int, treeSize: Int, for integral: borrowing Integral, mayBeWide: Bool = true
     ) {
         unsafe self.stages = Self.copy(stages)
         unsafe self.haar = Self.copy(haar)
         unsafe self.patterns = Self.copy(patterns)
         unsafe self.leaves = Self.copy(leaves)
-        unsafe self.roots = Self.copy(roots)
+        let ends = roots.dropFirst() + [Int32(haar.count)]
+        unsafe self.roots = Self.copy(roots + ends.suffix(1))
         (self.windowWidth, self.windowHeight, self.treeSize) = (windowWidth, windowHeight, treeSize)
         (stride, planeSize) = (integral.stride, integral.planeSize)
         pitch = integral.odd == 0 ? 1 : 2
@@ -139,15 +124,16 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         headroom = max(stages.reduce(0) { $0 + $1.headroom }, .leastNormalMagnitude)
         stageCount = stages.count
         isHaar = !haar.isEmpty
-        fewest = treeSize == 1 ? 3 : 2
-        groupable =
+        let arePairs =
             isHaar
-            && (treeSize == 1
-                || roots.indices.allSatisfy {
-                    let (root, end) = (roots[$0], $0 + 1 < roots.count ? roots[$0 + 1] : Int32(haar.count))
-                    let node = haar[Int(root)]
-                    return end - root == 2 && (node.left == root + 1) != (node.right == root + 1)
-                })
+            && zip(roots, ends).allSatisfy { root, end in
+                let (left, right) = (haar[Int(root)].left, haar[Int(root)].right)
+                return end - root == 2 && (left == root + 1) != (right == root + 1)
+            }
+        unsafe wide = isHaar && mayBeWide ? ccascade_kernel(Int32(treeSize), arePairs ? 1 : 0) : nil
+        groupable = unsafe isHaar && (wide != nil || treeSize == 1 || arePairs)
+        fewest = unsafe wide != nil ? 1 : treeSize == 1 ? 3 : 2
+        fewestInRow = unsafe wide != nil ? 2 : 4
     }
 
     deinit {
@@ -202,7 +188,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         while x < last {
             let windows = (last - x + pitch - 1) / pitch
             let window = unsafe row + x / pitch
-            if step <= pitch && windows >= 4 && groupable {
+            if step <= pitch && windows >= fewestInRow && groupable {
                 unsafe group(window, x, y, min(8, windows), stage, &hits, &count)
                 x += 8 * pitch
                 continue
