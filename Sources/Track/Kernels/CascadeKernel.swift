@@ -164,11 +164,11 @@ extension CascadeProgram {
         var trees = unsafe ccascade_trees(
             nodes: nodes, roots: roots + Int(stage.firstTree), leaves: leaves, count: stage.treeCount)
         var (scales, margin) = (scales, SIMD8<Float>())
-        let failed = unsafe withUnsafeMutableBytes(of: &margin) { margin in
-            unsafe withUnsafeBytes(of: &scales) { scales in
+        let failed = unsafe withUnsafePointer(to: &scales) { scales in
+            unsafe withUnsafeMutablePointer(to: &margin) { margin in
                 unsafe wide(
-                    window, scales.assumingMemoryBound(to: Float.self).baseAddress!, &trees, stage.threshold,
-                    margin.assumingMemoryBound(to: Float.self).baseAddress!)
+                    window, UnsafeRawPointer(scales).assumingMemoryBound(to: Float.self), &trees, stage.threshold,
+                    UnsafeMutableRawPointer(margin).assumingMemoryBound(to: Float.self))
             }
         }
         return (Int(failed), margin)
