@@ -125,7 +125,8 @@ let package = Package(
             dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CConvert", "CArt"],
             swiftSettings: swiftSettings + smallCode),
         .target(
-            name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux", "CCascade"], swiftSettings: kernelSettings),
+            name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux", "CCascade"],
+            swiftSettings: kernelSettings),
         .target(
             name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
         .target(
