@@ -15,7 +15,7 @@
         self.layout = layout
         let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: layout.byteCount, alignment: Self.alignment)
         unsafe storage = raw.bindMemory(to: UInt8.self)
-        fill(y: layout.range == .full ? 0 : 16, u: 128, v: 128)
+        fill(y: UInt8(layout.range.black), u: 128, v: 128)
     }
 
     deinit { unsafe storage.deallocate() }

@@ -34,6 +34,13 @@ public enum ColorRange: String, Sendable {
     case limited
     /// Black is 0, white is 255 (JFIF).
     case full
+
+    /// The luma of black.
+    public var black: Int { self == .full ? 0 : 16 }
+    /// The difference between the luma of white and of black.
+    public var lumaSpan: Int { self == .full ? 255 : 219 }
+    /// The difference between the largest and the smallest chroma, which has its middle at 128.
+    public var chromaSpan: Int { self == .full ? 255 : 224 }
 }
 
 /// Size and arrangement of a frame. Strides are bytes from one row to the next and may be larger than a row.

@@ -314,7 +314,7 @@ public struct BackgroundPainter: ~Copyable {
         )
         let line = unsafe lines + 2 * plane * length + start
         let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
-        let zero: CInt = unsafe plane > 0 ? 128 : layout.range == .limited ? 16 : 0
+        let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe background {
         case .blur, .gradient: unsafe kernels.pointee.mix(line, line + length, below, width, other)
         case .picture(let picture):

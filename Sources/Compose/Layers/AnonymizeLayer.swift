@@ -150,8 +150,8 @@ struct AnonymizeLayer: Layer {
         let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
         // In limited range, 16 and 235 are swapped in luma, 16 and 240 in chroma. 255 - x would slightly leave the
         // range.
-        let limited = canvas.frame.layout.range == .limited
-        let ceiling = SIMD4<UInt32>(limited ? 251 : 255, limited ? 256 : 255, limited ? 256 : 255, 0)
+        let range = canvas.frame.layout.range
+        let (luma, chroma) = (UInt32(2 * range.black + range.lumaSpan), UInt32(2 * range.black + range.chromaSpan))
         var words = canvas.layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {
@@ -167,7 +167,7 @@ struct AnonymizeLayer: Layer {
                     return ((ceiling > value ? min(255, ceiling - value) : 0) * alpha * 257 + 32768) >> 16
                 }
                 words[y * stride + x] =
-                    part(0, ceiling.x) | part(8, ceiling.y) << 8 | part(16, ceiling.z) << 16 | alpha << 24
+                    part(0, luma) | part(8, chroma) << 8 | part(16, chroma) << 16 | alpha << 24
             }
         }
         canvas.drawLayer(opacity: opacity)

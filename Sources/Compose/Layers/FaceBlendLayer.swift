@@ -52,7 +52,7 @@ struct FaceBlendLayer: Layer {
         switch mode {
         case .multiply:
             let shading = FaceShading(
-                mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,
+                mean: skin.mean.x, black: Float(canvas.frame.layout.range.black), darkest: Self.darkest,
                 brightest: Self.brightest, shade: strength, shine: Self.shine * strength)
             canvas.layer.transferShading(
                 shading, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))

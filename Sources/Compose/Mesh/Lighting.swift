@@ -18,7 +18,7 @@ struct Lighting {
         halfway = normalized(light.direction + [0, 0, -1])
         gain = light.gain
         cast = [0, light.cast.x, light.cast.y]
-        white = range == .full ? 255 : 219
+        white = Float(range.lumaSpan)
     }
 
     /// Brightness of the ambient light from above and from below, and of the directional light.

@@ -46,7 +46,7 @@ struct Material: Sendable {
     /// - Throws: `Problem` with file and line for an error in the description or the picture.
     init(_ fields: inout Fields, folder: String, range: ColorRange, tint: Tint?) throws {
         // Light multiplies the luma above black; U and V are relative to 128.
-        let black: Float = range == .full ? 0 : 16
+        let black = Float(range.black)
         let own = try fields.color("color", default: "#ffffff")
         isTinted = try fields.bool("tinted", default: false)
         let shown = isTinted ? tint?.color ?? own : own

@@ -168,7 +168,7 @@ extension Material {
     ) {
         // The sRGB transfer function, IEC 61966-2-1.
         func sRGB(_ x: Float) -> Float { x <= 0.003_130_8 ? x * 12.92 : 1.055 * powf(x, 1 / 2.4) - 0.055 }
-        let black: Float = range == .full ? 0 : 16
+        let black = Float(range.black)
         let color = Color(sRGB(linear.x) * 255, sRGB(linear.y) * 255, sRGB(linear.z) * 255)
         var finish = Finish()
         finish.metal = metal

@@ -77,10 +77,6 @@ struct Backdrop {
     }
 }
 
-/// The 8-bit luma of black.
-@inline(__always)
-func blackLevel(_ range: ColorRange) -> UInt16 { range == .full ? 0 : 16 }
-
 /// Mean samples of a frame at some positions.
 public struct BackdropSamples: Sendable {
     /// Mean luma above black level.
@@ -110,7 +106,7 @@ extension Frame {
         guard count > 0 else { return nil }
         sum /= count
         return BackdropSamples(
-            luma: max(0, sum.x - Float(blackLevel(layout.range))), sample: sum.x, chroma: SIMD2(sum.y, sum.z))
+            luma: max(0, sum.x - Float(layout.range.black)), sample: sum.x, chroma: SIMD2(sum.y, sum.z))
     }
 }
 

@@ -26,9 +26,11 @@ public struct ColorAdjustment: Equatable, Sendable {
 /// Adjusts the colours of a whole frame in place, within the limits of its range. Allocates nothing.
 public func apply(_ tone: ColorAdjustment, to frame: inout Frame) {
     let layout = frame.layout
-    let isLimited = layout.range == .limited
-    let lowest: Int16 = isLimited ? 16 : 0
-    let highest = isLimited ? SIMD3<Int16>(235, 240, 240) : SIMD3(repeating: 255)
+    let lowest = Int16(layout.range.black)
+    let highest =
+        lowest
+        &+ SIMD3(
+            Int16(layout.range.lumaSpan), Int16(layout.range.chromaSpan), Int16(layout.range.chromaSpan))
     // 6 fraction bits: 127 * 2 * 64 stays within 16 bits.
     let gain = pointwiseMin(pointwiseMax(tone.gain, SIMD3(repeating: -2)), SIMD3(repeating: 2)) * 64
     let offset = pointwiseMin(pointwiseMax(tone.offset, SIMD3(repeating: -255)), SIMD3(repeating: 255))

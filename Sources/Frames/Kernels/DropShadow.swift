@@ -35,7 +35,7 @@ extension Rasterizer {
             Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
         }
         let gain = UInt32(strength * 256)
-        let black: UInt16 = range == .full ? 0 : 16
+        let black = UInt16(range.black)
         var words = layer.pixels
         unsafe words.withUnsafeMutableBufferPointer { words in
             unsafe occluders.withUnsafeBufferPointer { occluders in

@@ -70,7 +70,7 @@ public struct FrameOverlay: Sendable {
         let lines = min(height, layout.height)
         let filler = ColorFiller(layout)
         let rows = layout.format.chromaShift.y == 1 ? 2 : 1
-        let black: UInt16 = layout.range == .limited ? 16 : 0
+        let range = layout.range
         var bytes = frame.mutableBytes
         unsafe bytes.withUnsafeMutableBufferPointer { target in
             unsafe words.withUnsafeBufferPointer { words in
@@ -104,9 +104,9 @@ public struct FrameOverlay: Sendable {
                             }
                             let count = min(runLength, layout.width - x)
                             if way != .over {
-                                upper = lit(upper, first.run(at: x, count: count), way, black)
+                                upper = lit(upper, first.run(at: x, count: count), way, range)
                                 if isPair, let under = lower {
-                                    lower = lit(under, second.run(at: x, count: count), way, black)
+                                    lower = lit(under, second.run(at: x, count: count), way, range)
                                 }
                             }
                             let below = y + 1 < layout.height ? lower.map { faded($0, gain) } : nil
@@ -174,8 +174,8 @@ private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating:
 ///
 /// Multiply: the luma is the product of both lumas; each chroma is multiplied by the other's luma (the product of both
 /// chromas is ignored). Screen: the same with inverted levels, where the sign of chroma changes twice.
-private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ black: UInt16) -> Run {
-    let span: UInt16 = black == 0 ? 255 : 219
+private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ range: ColorRange) -> Run {
+    let (black, span) = (UInt16(range.black), UInt16(range.lumaSpan))
     let levels = (lowest: SIMD16(repeating: black), highest: SIMD16(repeating: black + span))
     @inline(__always)
     func level(_ run: Run) -> SIMD16<UInt16> {

@@ -213,7 +213,7 @@ private struct ColorScale {
     private let (blackPart, whitePart): (Lanes, Lanes)
 
     init(_ range: ColorRange) {
-        (black, span, chromaSpan) = range == .full ? (0, 255, 255) : (16, 219, 224)
+        (black, span, chromaSpan) = (Float(range.black), Float(range.lumaSpan), Float(range.chromaSpan))
         func lanes(_ value: Float) -> Lanes { Lanes(repeating: Int16(value.rounded())) }
         (blackLanes, whiteLanes, maxChroma) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
         // `high` divides by 65536 and levels are in 128ths, so the factor is multiplied by 512.

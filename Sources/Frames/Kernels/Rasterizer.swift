@@ -117,7 +117,7 @@ public struct Grain: Sendable {
     /// - Parameter range: the range of the frame.
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
-        black.x = range == .full ? 0 : 16
+        black.x = Float(range.black)
         let room = (region.width + 2) * (region.height + 2)
         // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
         if occluders.count < room + Self.blockSide {
