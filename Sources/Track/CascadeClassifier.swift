@@ -12,7 +12,7 @@ struct CascadeClassifier: ~Copyable {
     private var search: CascadeSearch
     private var coarse: CascadeSearch?
     /// What the last scanned tile contained.
-    private(set) var finds: [CascadeFind] = []
+    private(set) var matches: [CascadeMatch] = []
     private var patch: [UInt8]
 
     /// - Parameters:
@@ -34,13 +34,13 @@ struct CascadeClassifier: ~Copyable {
         self.entry = entry
         search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)
         coarse = scansTiles ? CascadeSearch(cascade, maxWidth: side, maxHeight: side, isCoarse: true) : nil
-        finds.reserveCapacity(search.groups.capacity)
+        matches.reserveCapacity(search.groups.capacity)
         patch = Array(repeating: 0, count: side * side)
     }
 
     var stages: Int { search.cascade.stageCount }
 
-    /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `finds`,
+    /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `matches`,
     /// in order of the coarse search's confidence, highest first.
     ///
     /// Evaluates every second window of every second row without the last stages, then searches closely around what
@@ -49,24 +49,26 @@ struct CascadeClassifier: ~Copyable {
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
         let side = ScanScheduler.side
         let map = extractPatch(luma, region, side: side, .tile)
-        finds.removeAll(keepingCapacity: true)
+        matches.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         let scan = CascadeSearch.Scan(
             smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound),
             factor: ScanScheduler.step,
             step: 2, stage: stages - Self.hintStages)
         coarse?.scan(patch, side: side, scan)
-        let hints = coarse?.groups.finds.count ?? 0
+        let hints = coarse?.groups.matches.count ?? 0
         for i in 0..<min(hints, Self.maxHints) {
-            guard let rect = coarse?.groups.finds[i].rect else { break }
-            let near = CascadeSearch.Near(rect: rect, maxOffset: 2, stage: stages, enoughWindows: .max)
-            guard let find = search.find(in: patch, side: side, near) else { continue }
-            if !finds.contains(where: { $0.rect.overlap(find.rect) > 0.5 * find.rect.area }) { finds.append(find) }
+            guard let rect = coarse?.groups.matches[i].rect else { break }
+            let area = CascadeSearch.Area(rect: rect, maxOffset: 2, stage: stages, enoughWindows: .max)
+            guard let match = search.find(in: patch, side: side, area) else { continue }
+            if !matches.contains(where: { $0.rect.overlap(match.rect) > 0.5 * match.rect.area }) {
+                matches.append(match)
+            }
         }
         return map
     }
 
-    /// Scans one tile of the frame at one window size, every window. Leaves the results in `finds`, most confident
+    /// Scans one tile of the frame at one window size, every window. Leaves the results in `matches`, most confident
     /// first.
     /// - Parameter size: the window's side, pixels of the patch.
     /// - Returns: the map from the patch to the frame.
@@ -75,8 +77,8 @@ struct CascadeClassifier: ~Copyable {
         let map = extractPatch(luma, region, side: side, .tile)
         let scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
         search.scan(patch, side: side, scan)
-        finds.removeAll(keepingCapacity: true)
-        for find in search.groups.finds { finds.append(find) }
+        matches.removeAll(keepingCapacity: true)
+        for match in search.groups.matches { matches.append(match) }
         return map
     }
 
@@ -99,20 +101,20 @@ struct CascadeClassifier: ~Copyable {
         let region = PatchTransform(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
         let map = extractPatch(luma, region, side: side, .classifier)
         let corner = Float(side - window) / 2
-        let near = CascadeSearch.Near(
+        let area = CascadeSearch.Area(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), maxOffset: maxOffset,
             sizes: sizes,
             stage: stage, enoughWindows: enoughWindows)
-        guard let find = search.find(in: patch, side: side, near) else { return nil }
-        return (detection(find, region, map), search.groups.windows.count)
+        guard let match = search.find(in: patch, side: side, area) else { return nil }
+        return (detection(match, region, map), search.groups.windows.count)
     }
 
-    func detection(_ find: CascadeFind, _ region: PatchTransform, _ map: Affine) -> Detection {
+    func detection(_ match: CascadeMatch, _ region: PatchTransform, _ map: Affine) -> Detection {
         let eyes = Point(
-            find.rect.x + entry.eyes.x * find.rect.width, find.rect.y + entry.eyes.y * find.rect.height)
+            match.rect.x + entry.eyes.x * match.rect.width, match.rect.y + entry.eyes.y * match.rect.height)
         return Detection(
-            eyes: map(eyes), eyeDistance: find.rect.width * entry.eyeDistance * region.scale, roll: region.roll,
-            votes: find.count)
+            eyes: map(eyes), eyeDistance: match.rect.width * entry.eyeDistance * region.scale, roll: region.roll,
+            votes: match.count)
     }
 
     private mutating func extractPatch(
@@ -135,7 +137,7 @@ extension CascadeSearch {
         groups.group(atLeast: 1)
     }
 
-    fileprivate mutating func find(in patch: borrowing [UInt8], side: Int, _ near: Near) -> CascadeFind? {
-        find(LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near)
+    fileprivate mutating func find(in patch: borrowing [UInt8], side: Int, _ area: Area) -> CascadeMatch? {
+        find(LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: area)
     }
 }

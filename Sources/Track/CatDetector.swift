@@ -143,7 +143,7 @@ public struct CatDetector: ~Copyable {
     ) {
         let map = classifier.scan(luma, region, size: size)
         found.removeAll(keepingCapacity: true)
-        for find in classifier.finds { found.append(classifier.detection(find, region, map)) }
+        for match in classifier.matches { found.append(classifier.detection(match, region, map)) }
         for detection in found {
             guard let rough = verify(luma, at: detection, maxOffset: 5),
                 let detection = verify(luma, at: rough.detection, maxOffset: 4)

@@ -61,7 +61,9 @@ public struct FaceDetector: ~Copyable {
     mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform) {
         detections.removeAll(keepingCapacity: true)
         let map = classifier.scan(luma, region)
-        for i in classifier.finds.indices { detections.append(classifier.detection(classifier.finds[i], region, map)) }
+        for i in classifier.matches.indices {
+            detections.append(classifier.detection(classifier.matches[i], region, map))
+        }
     }
 
     /// Searches around an expected face; nil if none is detected.

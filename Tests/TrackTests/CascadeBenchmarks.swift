@@ -50,18 +50,18 @@ import Testing
             search.scan(view, CascadeSearch.Scan(smallest: 48, largest: 190, stage: cascade.stageCount))
         }
         search.groups.group(atLeast: 2)
-        let find = try #require(search.groups.finds.first).rect
+        let match = try #require(search.groups.matches.first).rect
         var patch = Gray(width: 96, height: 96, pixels: [UInt8](repeating: 0, count: 96 * 96))
-        let scale = find.width / 40
-        let map = Affine(scale: scale, angle: 0, origin: find.center - Point(48, 48) * scale)
+        let scale = match.width / 40
+        let map = Affine(scale: scale, angle: 0, origin: match.center - Point(48, 48) * scale)
         var pixels = patch.pixels.mutableSpan
         photo.view { resample($0, by: map, into: &pixels, width: 96, height: 96) }
-        let near = CascadeSearch.Near(rect: Rect(x: 34, y: 32, width: 40, height: 40), stage: cascade.stageCount)
+        let area = CascadeSearch.Area(rect: Rect(x: 34, y: 32, width: 40, height: 40), stage: cascade.stageCount)
         var found = 0
-        let ours = patch.view { view in best(50) { found = search.find(view, near: near)?.count ?? 0 } }
+        let ours = patch.view { view in best(50) { found = search.find(view, near: area)?.count ?? 0 } }
         let theirs = best(20) { _ = other.judge(patch, step: 1.1, minSize: 36, maxSize: 45) }
         let lost = Gray.synthetic(width: 96, height: 96, seed: 5).view { view in
-            best(50) { _ = search.find(view, near: near) }
+            best(50) { _ = search.find(view, near: area) }
         }
         figure("cascade, known face, OpenCV over ours: \(name)", theirs / ours, "times")
         figure("cascade, no face in the patch: \(name)", lost, "ms")

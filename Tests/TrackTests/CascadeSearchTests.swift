@@ -73,13 +73,13 @@ struct CascadeSearchTests {
         let stage = Int(best.result.passed)
         // Expected slightly away from its place.
         let rect = Rect(x: best.rect.x + 3, y: best.rect.y - 3, width: 40, height: 40)
-        let near = CascadeSearch.Near(rect: rect, stage: stage, enoughWindows: 1)
-        let find = try #require(picture.view { search.find($0, near: near) })
-        #expect(abs(find.rect.x - best.rect.x) < 3 && abs(find.rect.y - best.rect.y) < 3)
-        let far = CascadeSearch.Near(
+        let area = CascadeSearch.Area(rect: rect, stage: stage, enoughWindows: 1)
+        let match = try #require(picture.view { search.find($0, near: area) })
+        #expect(abs(match.rect.x - best.rect.x) < 3 && abs(match.rect.y - best.rect.y) < 3)
+        let far = CascadeSearch.Area(
             rect: Rect(x: .nan, y: 0, width: 30, height: 30), stage: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: far) } == nil)
-        let outside = CascadeSearch.Near(
+        let outside = CascadeSearch.Area(
             rect: Rect(x: 4000, y: -900, width: 30, height: 30), stage: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: outside) } == nil)
     }
@@ -96,11 +96,11 @@ struct CascadeSearchTests {
         for x: Float in [10, 12] { add(x, 40, 20) }
         add(200, 40, 22)
         groups.group(atLeast: 2)
-        #expect(groups.finds.map(\.count) == [2, 3])
-        #expect(groups.finds.map(\.confidence) == [20, 12])
-        #expect(groups.finds[1].rect.x == 107)
+        #expect(groups.matches.map(\.count) == [2, 3])
+        #expect(groups.matches.map(\.confidence) == [20, 12])
+        #expect(groups.matches[1].rect.x == 107)
         groups.group(atLeast: 1)
-        #expect(groups.finds.map(\.count) == [1, 2, 3])
+        #expect(groups.matches.map(\.count) == [1, 2, 3])
     }
 
     @Test func `a full list drops windows and reports it`() {

@@ -9,7 +9,7 @@ public struct CascadeWindow: Equatable, Sendable {
 }
 
 /// A group of windows that agree.
-public struct CascadeFind: Equatable, Sendable {
+public struct CascadeMatch: Equatable, Sendable {
     /// The mean of the windows' rectangles, pixels of the picture.
     public var rect: Rect
     /// How many windows agreed.
@@ -28,17 +28,17 @@ public struct CascadeGroups: Sendable {
     /// The windows, in the order in which they were found.
     public private(set) var windows: [CascadeWindow] = []
     /// The groups, highest confidence first.
-    public private(set) var finds: [CascadeFind] = []
+    public private(set) var matches: [CascadeMatch] = []
     /// How many windows were discarded because the list was full.
     public private(set) var dropped = 0
     private var labels: [Int] = []
-    private var members: [CascadeFind] = []
+    private var members: [CascadeMatch] = []
 
     /// - Parameter capacity: the maximum number of windows. Grouping takes time proportional to its square.
     public init(capacity: Int) {
         self.capacity = capacity
         windows.reserveCapacity(capacity)
-        finds.reserveCapacity(capacity)
+        matches.reserveCapacity(capacity)
         labels.reserveCapacity(capacity)
         members.reserveCapacity(capacity)
     }
@@ -46,7 +46,7 @@ public struct CascadeGroups: Sendable {
     /// Removes all windows and groups.
     public mutating func removeAll() {
         windows.removeAll(keepingCapacity: true)
-        finds.removeAll(keepingCapacity: true)
+        matches.removeAll(keepingCapacity: true)
         dropped = 0
     }
 
@@ -69,17 +69,17 @@ public struct CascadeGroups: Sendable {
             if root == i {
                 // The first window of its group. Its label now points to the group's sums in `members`.
                 let nothing = Rect(x: 0, y: 0, width: 0, height: 0)
-                members.append(CascadeFind(rect: nothing, count: 0, confidence: -.infinity))
+                members.append(CascadeMatch(rect: nothing, count: 0, confidence: -.infinity))
                 labels[i] = ~(members.count - 1)
             }
             members[~labels[root]].addGroup(windows[i])
         }
         for i in members.indices { members[i].divide() }
-        finds.removeAll(keepingCapacity: true)
+        matches.removeAll(keepingCapacity: true)
         for i in members.indices where members[i].count >= atLeast && !isInside(i, atLeast) {
             // Inserted in order, since sorting a long list would allocate.
-            let at = finds.firstIndex { ($0.confidence, $0.count) < (members[i].confidence, members[i].count) }
-            finds.insert(members[i], at: at ?? finds.endIndex)
+            let at = matches.firstIndex { ($0.confidence, $0.count) < (members[i].confidence, members[i].count) }
+            matches.insert(members[i], at: at ?? matches.endIndex)
         }
     }
 
@@ -123,7 +123,7 @@ public struct CascadeGroups: Sendable {
     }
 }
 
-extension CascadeFind {
+extension CascadeMatch {
     fileprivate mutating func addGroup(_ window: CascadeWindow) {
         rect.x += window.rect.x
         rect.y += window.rect.y

@@ -87,7 +87,7 @@ public struct CascadeSearch: ~Copyable {
 // Search around a predicted place.
 extension CascadeSearch {
     /// Parameters of a search for a known face.
-    public struct Near: Sendable {
+    public struct Area: Sendable {
         /// The expected window, pixels of the picture.
         public var rect: Rect
         /// The maximum offset from the expected place, in samples of the level (for a window of 20: twentieths
@@ -115,17 +115,17 @@ extension CascadeSearch {
     /// Clears `groups` first, and leaves the windows and their groups there.
     /// - Returns: the strongest group of `enoughWindows` windows or more, otherwise the strongest of any size; nil if
     ///   no window passed.
-    public mutating func find(_ picture: borrowing LumaView, near: Near) -> CascadeFind? {
+    public mutating func find(_ picture: borrowing LumaView, near area: Area) -> CascadeMatch? {
         groups.removeAll()
-        guard near.rect.width >= 1, near.rect.width.isFinite, near.rect.center.x.isFinite, near.rect.center.y.isFinite
+        guard area.rect.width >= 1, area.rect.width.isFinite, area.rect.center.x.isFinite, area.rect.center.y.isFinite
         else { return nil }
         let room = min(integral.maxWidth - cascade.windowWidth, integral.maxHeight - cascade.windowHeight) / 2
-        let maxOffset = max(0, min(near.maxOffset, room))
-        for i in 0..<3 where near.sizes[i] > 0 {
-            let window = near.rect.width * near.sizes[i]
+        let maxOffset = max(0, min(area.maxOffset, room))
+        for i in 0..<3 where area.sizes[i] > 0 {
+            let window = area.rect.width * area.sizes[i]
             let size = levelSize(of: picture, window: window)
             let scale = window / Float(cascade.windowWidth)
-            let center = near.rect.center
+            let center = area.rect.center
             guard size.width < 1 << 14, size.height < 1 << 14, abs(center.x) < 1e6, abs(center.y) < 1e6 else {
                 continue
             }
@@ -136,21 +136,21 @@ extension CascadeSearch {
                 x: x - maxOffset, y: y - maxOffset, width: cascade.windowWidth + 2 * maxOffset,
                 height: cascade.windowHeight + 2 * maxOffset)
             guard fill(picture, size: size, part: part) else { continue }
-            if scanRowsOutward(near, x - level.x, y - level.y, maxOffset) { break }
+            if scanRowsOutward(area, x - level.x, y - level.y, maxOffset) { break }
         }
-        groups.group(atLeast: near.enoughWindows)
-        if groups.finds.isEmpty { groups.group(atLeast: 1) }
-        return groups.finds.first
+        groups.group(atLeast: area.enoughWindows)
+        if groups.matches.isEmpty { groups.group(atLeast: 1) }
+        return groups.matches.first
     }
 
     /// Scans rows alternately above and below the expected one.
     /// - Returns: whether enough windows passed.
-    private mutating func scanRowsOutward(_ near: Near, _ x: Int, _ y: Int, _ maxOffset: Int) -> Bool {
+    private mutating func scanRowsOutward(_ area: Area, _ x: Int, _ y: Int, _ maxOffset: Int) -> Bool {
         for rowOffset in 0...maxOffset {
             let columns = (x - maxOffset)..<(x + maxOffset)
-            scanRow(row: y - rowOffset, columns: columns, step: 1, stage: near.stage)
-            if rowOffset > 0 { scanRow(row: y + rowOffset, columns: columns, step: 1, stage: near.stage) }
-            if groups.windows.count >= near.enoughWindows { return true }
+            scanRow(row: y - rowOffset, columns: columns, step: 1, stage: area.stage)
+            if rowOffset > 0 { scanRow(row: y + rowOffset, columns: columns, step: 1, stage: area.stage) }
+            if groups.windows.count >= area.enoughWindows { return true }
         }
         return false
     }

@@ -91,10 +91,10 @@ public struct LandmarkFitter: ~Copyable {
         let leaves = tables.table(of: UInt8.self, at: file.leaves.offset + level * size, count: size)
         var reachedLeaves = rows.mutableSpan
         RegressionTrees.descend(splits, pixels: pixels.span, rows: &reachedLeaves)
-        let finds = rows.span.extracting(first: file.trees)
-        RegressionTrees.prefetch(leaves, rows: finds, width: file.bytesPerLeaf)
+        let leafRows = rows.span.extracting(first: file.trees)
+        RegressionTrees.prefetch(leaves, rows: leafRows, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
-        RegressionTrees.sum(leaves, rows: finds, into: &totals)
+        RegressionTrees.sum(leaves, rows: leafRows, into: &totals)
 
         let n = file.coordinates
         let steps = tables.table(of: Float.self, at: file.steps.offset + level * n * 4, count: n)
