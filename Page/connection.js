@@ -15,9 +15,11 @@ let timer = 0;
 export let state = "connecting";
 
 /// Calls `listener` for each event of this name: an event of the protocol, or "connection" when `state` changes.
+/// @returns a function that ends this.
 export function on(name, listener) {
     if (!listeners.has(name)) listeners.set(name, new Set());
     listeners.get(name).add(listener);
+    return () => listeners.get(name).delete(listener);
 }
 
 function emit(name, event) {

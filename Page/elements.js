@@ -81,6 +81,10 @@ export async function attempt(work) {
     try { return await work; } catch (error) { relay(error.message, { error: true }); }
 }
 
+/// Waits for a promise and shows an error as a toast.
+/// @returns whether there was none.
+export const succeeds = async (work) => await attempt(work.then(() => true)) === true;
+
 /// Announces a text to screen readers.
 export function announce(text) { if ($("announcer")) $("announcer").textContent = text; }
 

@@ -1,6 +1,7 @@
 // Keyboard shortcuts of the page, and the list of them.
 
 import { $, make } from "./elements.js";
+import { areKeysLocked, areKeysOn } from "./key-lock.js";
 import { shelf, use } from "./shelf.js";
 import { hold, panic } from "./stage.js";
 import { t } from "./words.js";
@@ -34,26 +35,22 @@ const keys = [
 ];
 const actions = new Map(keys.filter(([, , , action]) => action).map(([key, , , action]) => [key, action]));
 
-const isOn = () => localStorage.keys !== "off";
-
-let isInCall = false;
-/// Sets whether a call is watching, when hot keys may be locked.
-export function setCall(isWatching) { isInCall = isWatching; }
-
 /// Keys that change nothing that others see, or hide it.
 const harmless = new Set([".", "/", "?", "b", "l", "m", "w", "c", "Escape"]);
-const isLocked = () => isInCall && localStorage.keysInCall === "locked";
 
 /// Whether an element uses keys itself, for text.
 const isTaken = (target) => Boolean(target.closest("input:not([type=checkbox], [type=radio], [type=range], [type=color]), textarea, select, [contenteditable]"));
 
 addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
-    if (document.querySelector("dialog[open]") || isTaken(event.target)) return;
-    const key = event.key === "N" ? "N" : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (isTaken(event.target)) return;
+    const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    // Not the letter's case, which Caps Lock changes too.
+    const key = letter === "n" && event.shiftKey ? "N" : letter;
     // Panic always works.
-    if (!isOn() && key !== "?" && key !== ".") return;
-    if (isLocked() && !harmless.has(key)) return;
+    if (key !== "." && document.querySelector("dialog[open]")) return;
+    if (!areKeysOn() && key !== "?" && key !== ".") return;
+    if (areKeysLocked() && !harmless.has(key)) return;
     if (event.repeat && key !== "b") return;
     if (/^[1-9]$/.test(key)) {
         const entry = shelf()[Number(key) - 1];
@@ -75,7 +72,7 @@ $("help-keys").append(...keys.map(([, written, does]) => make("div", {}, make("d
 $("help-open").onclick = () => $("help").showModal();
 $("help-close").onclick = () => $("help").close();
 $("help").onclick = (event) => { if (event.target === $("help")) $("help").close(); };
-$("keys-on").checked = isOn();
+$("keys-on").checked = areKeysOn();
 $("keys-on").onchange = () => { localStorage.keys = $("keys-on").checked ? "on" : "off"; };
 $("keys-lock").checked = localStorage.keysInCall === "locked";
 $("keys-lock").onchange = () => { localStorage.keysInCall = $("keys-lock").checked ? "locked" : "free"; };

@@ -12,16 +12,20 @@ export let worn = [];
 
 const listeners = new Set();
 /// Calls `listener` when the masks, or the active masks, change.
-export function onChange(listener) { listeners.add(listener); }
+/// @returns a function that ends this.
+export function onChange(listener) {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+}
 
 /// The masks that the last change put on.
-let fresh = null;
-export const isNew = (name) => Boolean(fresh?.has(name));
+let newlyWorn = null;
+export const isNew = (name) => Boolean(newlyWorn?.has(name));
 
 function adopt(masks) {
     const now = masks.map(({ name }) => name).filter((name) => !isWorn(name));
     // What is worn when the page opens is not new.
-    if (now.length || !fresh) fresh = new Set(fresh ? now : []);
+    if (now.length || !newlyWorn) newlyWorn = new Set(newlyWorn ? now : []);
     worn = masks;
     redraw();
 }
@@ -40,16 +44,16 @@ export const face = { own: false, version: 1 };
 
 /// The number of thumbnails fetched at a time. Browsers open six connections to a server, and the picture needs two of
 /// them.
-const together = 3;
+const maxFetches = 3;
 const waiting = new Map();
-const fetching = new Set();
+let fetches = 0;
 
 /// A mask as a thumbnail's address has it: its name, if it looks as its author made it.
-const short = ({ name, opacity = 1, choices = {} }) => opacity === 1 && Object.keys(choices).length === 0 ? name : { name, opacity, choices };
+const thumbnailKey = ({ name, opacity = 1, choices = {} }) => opacity === 1 && Object.keys(choices).length === 0 ? name : { name, opacity, choices };
 
 /// Queues the thumbnail of a mask for an image, or of several masks with their options.
 export function showThumbnail(image, masks) {
-    const list = [masks].flat().map((mask) => typeof mask === "string" ? mask : short(mask));
+    const list = [masks].flat().map((mask) => typeof mask === "string" ? mask : thumbnailKey(mask));
     const wanted = list.length === 1 && typeof list[0] === "string" ? `mask=${encodeURIComponent(list[0])}` : `masks=${encodeURIComponent(JSON.stringify(list))}`;
     const address = `/thumbnail?${wanted}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
     if (image.dataset.wanted === address) return;
@@ -65,20 +69,23 @@ async function fetchThumbnail(image, address) {
         await image.decode().finally(() => URL.revokeObjectURL(url));
         image.classList.remove("missing");
     } catch {
-        image.classList.add("missing");
-        // It is requested again at the next redraw.
-        if (image.dataset.wanted === address) delete image.dataset.wanted;
+        // Unless the image shows another thumbnail by now.
+        if (image.dataset.wanted === address) {
+            image.classList.add("missing");
+            // It is requested again at the next redraw.
+            delete image.dataset.wanted;
+        }
     }
-    fetching.delete(image);
+    fetches -= 1;
     fetchNext();
 }
 
 function fetchNext() {
     for (const [image, address] of waiting) {
-        if (fetching.size >= together) return;
+        if (fetches >= maxFetches) return;
         waiting.delete(image);
         if (!image.isConnected) continue;
-        fetching.add(image);
+        fetches += 1;
         fetchThumbnail(image, address);
     }
 }

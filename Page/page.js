@@ -6,7 +6,8 @@ import { $, attempt, clearErrorToasts, relay, toast } from "./elements.js";
 import "./gallery.js";
 import { check } from "./health.js";
 import { showHistory } from "./history.js";
-import { setCall } from "./keys.js";
+import { setCall } from "./key-lock.js";
+import "./keys.js";
 import { refresh as refreshLibrary } from "./library.js";
 import "./looks.js";
 import "./photo.js";
@@ -112,7 +113,7 @@ on("connection", async ({ state }) => {
     wasLost = false;
 });
 
-$("small").onclick = () => attempt(openSmall(isMirrored()));
+$("small").onclick = () => attempt(openSmall(isMirrored));
 
 // Masks may have been edited while the page was hidden, and settings changed while another window had the focus.
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });

@@ -1,7 +1,7 @@
 // Puts the active masks on a photo that is dropped, pasted or chosen, and again whenever they change. A picture that is
 // dropped on the other half of the page becomes the background.
 
-import { $, attempt, copyPicture, debounce, toast } from "./elements.js";
+import { $, attempt, copyPicture, debounce, succeeds, toast } from "./elements.js";
 import { request } from "./session.js";
 import { showPhoto } from "./stage.js";
 import { useAsBackground } from "./background.js";
@@ -10,14 +10,15 @@ import { t } from "./words.js";
 
 let file = null;
 let urls = null;
-let turn = 0;
+/// Counts requests, so that only the answer to the newest one is shown.
+let generation = 0;
 
 async function putMasksOn() {
-    const own = ++turn;
+    const own = ++generation;
     $("photo-says").textContent = t("Putting masks on …");
     const answer = await request("/photo", { method: "POST", body: file });
     const after = await answer.blob();
-    if (own !== turn || !file) return;
+    if (own !== generation || !file) return;
     if (urls) URL.revokeObjectURL(urls.after);
     urls = { before: urls?.before ?? URL.createObjectURL(file), after: URL.createObjectURL(after) };
     showPhoto(urls);
@@ -33,21 +34,24 @@ async function open(photo) {
     close();
     file = photo;
     const end = toast(t("Putting masks on the photo …"), { symbol: "photo" });
-    if (await attempt(putMasksOn().then(() => true)) !== true && file === photo) close();
+    const [done, own] = [succeeds(putMasksOn()), generation];
+    if (!(await done) && own === generation) close();
     end();
 }
 
 export function close() {
     if (urls) for (const url of Object.values(urls)) URL.revokeObjectURL(url);
     file = urls = null;
-    turn += 1;
+    generation += 1;
     showPhoto(null);
 }
 
 const again = debounce(150, async () => {
-    if (!file || !urls) return;
-    const [said, own] = [$("photo-says").textContent, turn + 1];
-    if (await attempt(putMasksOn().then(() => true)) !== true && own === turn) $("photo-says").textContent = said;
+    if (!file) return;
+    const [said, own] = [$("photo-says").textContent, generation + 1];
+    if (await succeeds(putMasksOn()) || own !== generation) return;
+    // Without an answer to the first request, there is nothing to go back to.
+    if (urls) $("photo-says").textContent = said; else close();
 });
 library.onChange(again);
 

@@ -20,7 +20,11 @@ function write(key, value) {
 
 /// Sets a key of the current configuration, and shows Guise's notes about it.
 async function set(key, value) {
-    const answer = await ask("set", { key, value });
+    let answer;
+    try { answer = await ask("set", { key, value }); } catch (error) {
+        show({ evenFocused: true });
+        throw error;
+    }
     write(key, value);
     show();
     // That the start masks matter at the next start goes without saying.
@@ -33,10 +37,7 @@ for (const control of controls) {
     const { key, on, off, part } = control.dataset;
     const send = latestOnly((value) => set(key, value));
     if (control.type === "checkbox") {
-        control.onchange = async () => {
-            const value = control.checked ? on ?? true : off ?? false;
-            if (await attempt(set(key, value).then(() => true)) !== true) show();
-        };
+        control.onchange = () => attempt(set(key, control.checked ? on ?? true : off ?? false));
     } else if (control.type === "range") {
         control.oninput = () => {
             showNumber(control);
@@ -55,13 +56,15 @@ function showNumber(slider) {
     slider.style.setProperty("--filled", `${(value - slider.min) / (slider.max - slider.min) * 100}%`);
 }
 
-function show() {
+/// Shows all values.
+/// @param evenFocused whether also on the slider that is being moved.
+function show({ evenFocused = false } = {}) {
     for (const control of controls) {
         const { key, on, part } = control.dataset;
         const value = part == null ? read(key) : read(key)?.[part];
         if (value == null) continue;
         if (control.type === "checkbox") control.checked = value === (on ?? true);
-        else if (control !== document.activeElement || control.type !== "range") control.value = value;
+        else if (evenFocused || control !== document.activeElement || control.type !== "range") control.value = value;
         if (control.type === "range") showNumber(control);
     }
     showMirror(Boolean(read("view.mirror")));

@@ -3,6 +3,7 @@
 
 import { ask, on, state } from "./connection.js";
 import { announce, attempt, make, setPressed } from "./elements.js";
+import { areKeysLocked, areKeysOn, setCall } from "./key-lock.js";
 import * as library from "./library.js";
 import { pixels } from "./pixels.js";
 import { isOn, shelf, use } from "./shelf.js";
@@ -15,6 +16,7 @@ const worn = new Set(["hat", "glasses", "beard", "animal"]);
 const count = 6;
 
 /// Fills the body of a window with the small view, which lives as long as the window.
+/// @param isMirrored a function that says whether to mirror the picture.
 export function mount(view, isMirrored) {
     const picture = make("canvas", { className: "small-picture", role: "img", "aria-label": t("What the call sees, live"), width: 0, height: 0 });
     const words = make("p", { className: "small-words", role: "status" });
@@ -26,14 +28,15 @@ export function mount(view, isMirrored) {
     body.replaceChildren(make("div", { className: "small-screen" }, picture, words), make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume)));
 
     const showState = (now) => {
+        if ("cameraInUse" in now) setCall(Boolean(now.cameraInUse));
         if (!("paused" in now)) return;
         panic.hidden = Boolean(now.paused);
         resume.hidden = !now.paused;
         // A placeholder has words on it.
-        picture.classList.toggle("mirrored", isMirrored && !now.paused && now.camera === "open");
+        picture.classList.toggle("mirrored", isMirrored() && !now.paused && now.camera === "open");
         words.textContent = now.paused ? t("Others see a placeholder") : now.frozen ? t("Frozen") : "";
     };
-    /// Pictures that are on their way still show the state before.
+    /// The camera counts as closed until the next event, since pictures that are on their way are from before.
     const stop = () => attempt(ask("panic").then((now) => showState({ ...now, camera: "closed" })));
     panic.onclick = stop;
     resume.onclick = () => attempt(ask("resume").then((now) => showState({ ...now, camera: "opening" })));
@@ -64,31 +67,39 @@ export function mount(view, isMirrored) {
     };
 
     let stream = null;
-    const look = () => {
+    const restartStream = () => {
         stream?.abort();
         stream = null;
         if (state !== "open" || view.closed) return clear(picture);
         const own = stream = new AbortController();
         const path = `/stream?picture=after&rate=15&width=${pixels(picture, 16 / 9)}`;
-        showStream(picture, path, own.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) look(); }, 1000));
+        showStream(picture, path, own.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) restartStream(); }, 1000));
     };
-    view.addEventListener("resize", () => { if (stream) look(); });
-    view.addEventListener("pagehide", () => { stream?.abort(); stream = null; });
+    view.addEventListener("resize", () => { if (stream) restartStream(); });
     view.addEventListener("keydown", (event) => {
-        if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+        if (event.altKey || event.metaKey || event.repeat) return;
+        // With Ctrl too, as on the page.
         if (event.key === ".") stop();
-        else if (/^[1-9]$/.test(event.key)) list.children[Number(event.key) - 1]?.click();
-        else return;
+        else if (event.ctrlKey || !/^[1-9]$/.test(event.key) || !areKeysOn() || areKeysLocked()) return;
+        else list.children[Number(event.key) - 1]?.click();
         event.preventDefault();
     });
-    library.onChange(redraw);
-    on("metrics", showState);
-    on("connection", ({ state }) => {
-        words.textContent = state === "open" ? "" : t("Reconnecting …");
-        look();
+    const ends = [
+        library.onChange(redraw),
+        on("metrics", showState),
+        on("connection", ({ state }) => {
+            words.textContent = state === "open" ? "" : t("Reconnecting …");
+            restartStream();
+        }),
+    ];
+    view.addEventListener("pagehide", () => {
+        stream?.abort();
+        stream = null;
+        // The page that opened the view stays.
+        if (view !== window) for (const end of ends) end();
     });
     redraw();
-    look();
+    restartStream();
     ask("status").then(showState, () => {});
 }
 

@@ -6,9 +6,9 @@ const decoder = new TextDecoder("latin1");
 
 /// Shows pictures until the signal aborts or the stream ends. The next picture is read when the last one has been
 /// decoded, so that none queue up.
-/// - `onPicture` is called after each picture, which has the canvas's width and height.
+/// - `onPicture` is called after each picture, when the canvas has the picture's width and height.
 export async function showStream(canvas, path, signal, onPicture = () => {}) {
-    const pen = canvas.getContext("bitmaprenderer");
+    const context = canvas.getContext("bitmaprenderer");
     const reader = (await request(path, { signal })).body.getReader();
     let buffer = new Uint8Array(0);
     /// Reads until `count` bytes are buffered; false at the end of the stream.
@@ -39,7 +39,7 @@ export async function showStream(canvas, path, signal, onPicture = () => {}) {
         if (!picture) continue;
         if (canvas.width !== picture.width) canvas.width = picture.width;
         if (canvas.height !== picture.height) canvas.height = picture.height;
-        pen.transferFromImageBitmap(picture);
+        context.transferFromImageBitmap(picture);
         onPicture();
     }
 }

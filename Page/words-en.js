@@ -142,7 +142,7 @@ export default [
     "Use hot keys on this page",
     "For keys that work everywhere, see “Use” in the README",
     "Lock them while a call is watching",
-    "Only Panic, undo and search still work",
+    "Then only Panic and undo change the picture",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.",
     "Name",
     "Cancel",
@@ -156,7 +156,7 @@ export default [
     "Move to the trash (Delete)",
     "Delete",
     "Put masks on it",
-    "Drop a photo here. JPEG, PNG or WebP, up to 24 MB. It stays on this computer.",
+    "Drop a photo here. JPEG, PNG or WebP, up to 24 MiB. It stays on this computer.",
     "Make it your background",
     "Drop a picture here. Guise keeps a copy for the next call.",
     // Pictures, recordings and photos

@@ -661,6 +661,14 @@ extension EndToEnd {
             #expect(try stage.guise.guise("panic").code == 0)
             #expect(try isPaused() == true)
             try stage.guise.ask("resume")
+            // Also above an open dialog.
+            try browser.run("document.activeElement.blur()")
+            try browser.stroke("?")
+            try #require(browser.waits(for: "document.querySelector('#help').open"))
+            try browser.stroke(".")
+            #expect(stage.comes { try isPaused() == true })
+            try browser.run("document.querySelector('#help').close()")
+            try stage.guise.ask("resume")
         }
 
         @Test func `locked hot keys change nothing during a call, and Panic still works`() throws {
@@ -671,8 +679,8 @@ extension EndToEnd {
                 """
                 document.activeElement.blur();
                 localStorage.keysInCall = "locked";
-                return import('/keys.js').then((keys) => {
-                    keys.setCall(true);
+                return import('/key-lock.js').then((lock) => {
+                    lock.setCall(true);
                     for (const key of ["r", "n", "u", "f", "0", "1", "."]) {
                         document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
                     }
@@ -789,6 +797,12 @@ extension EndToEnd {
             }
             #expect(stage.comes { try saved()["view"]?["mirror"]?.bool == true })
             #expect(try saved()["masks"]?.elements.isEmpty == true)
+            // What Guise does not accept is not shown either.
+            let slider = "document.querySelector('[data-key=\"view.maxZoom\"]')"
+            let zoom = try browser.number("\(slider).valueAsNumber")
+            try browser.run("\(slider).max = 1000; \(slider).value = 1000; \(slider).oninput()")
+            #expect(browser.waits(for: "document.querySelector('.toast.error')"))
+            #expect(try browser.number("\(slider).valueAsNumber") == zoom)
             // What is worn at the start is chosen apart from that.
             try browser.run(
                 "const start = document.querySelector('#start'); start.value = 'last'; start.onchange()")
@@ -848,6 +862,21 @@ extension EndToEnd {
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
             try browser.click(".small-panic .main")
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
+            // With the keyboard, as on the page: Ctrl+. too, and locked keys wear nothing.
+            try browser.run(
+                """
+                localStorage.keysInCall = "locked";
+                return import('/key-lock.js').then((lock) => {
+                    lock.setCall(true);
+                    const press = (key, ctrlKey) => window.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey }));
+                    press("2", false);
+                    press(".", true);
+                });
+                """)
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
+            #expect(try stage.worn.count == 1)
+            try browser.run("localStorage.removeItem('keysInCall')")
+            try stage.guise.ask("resume")
             // The page can be installed.
             let manifest = try stage.ask("manifest.webmanifest")
             let json = try JSON(manifest.body, file: "manifest")
