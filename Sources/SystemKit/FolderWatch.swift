@@ -6,12 +6,13 @@ import Glibc
 ///
 /// The unsafe system calls are confined to this file.
 public struct FolderWatch: ~Copyable {
-    /// The inotify descriptor; -1 if the system has none left: then a change is reported every two seconds, in case there
-    /// was one.
+    /// The inotify descriptor; -1 if the system has none left.
     private let inotify: CInt
+    /// Whether some folder can't be watched, so that a change is reported at intervals, in case there was one.
+    private var isBlind: Bool
     private let wakeEvent: CInt
     private var watched: Set<CInt> = []
-    /// The milliseconds after which a change is reported without inotify.
+    /// The milliseconds after which a change is reported while a folder can't be watched.
     private static let interval: CInt = 2000
 
     /// Events for folders whose files are watched: editors write in place, or write another file and rename it.
@@ -30,7 +31,10 @@ public struct FolderWatch: ~Copyable {
     }
 
     /// - Parameter inotify: an inotify descriptor, which the watch closes; -1: there is none.
-    init(wakeEvent: CInt, inotify: CInt) { (self.wakeEvent, self.inotify) = (wakeEvent, inotify) }
+    init(wakeEvent: CInt, inotify: CInt) {
+        (self.wakeEvent, self.inotify) = (wakeEvent, inotify)
+        isBlind = inotify < 0
+    }
 
     deinit { if inotify >= 0 { close(inotify) } }
 
@@ -41,10 +45,16 @@ public struct FolderWatch: ~Copyable {
     public mutating func set(files: [String], names: [String]) {
         guard inotify >= 0 else { return }
         var now: Set<CInt> = []
+        isBlind = false
         for (folders, events) in [(names, Self.names), (files, Self.files)] {
             for folder in folders {
                 let watch = unsafe inotify_add_watch(inotify, folder, events)
-                if watch >= 0 { now.insert(watch) }
+                if watch >= 0 {
+                    now.insert(watch)
+                } else if ![ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES].contains(errno) {
+                    // ENOSPC: the user has no more watches (fs.inotify.max_user_watches).
+                    isBlind = true
+                }
             }
         }
         for gone in watched.subtracting(now) { inotify_rm_watch(inotify, gone) }
@@ -58,8 +68,8 @@ public struct FolderWatch: ~Copyable {
     public func wait(quiet: CInt) -> WaitResult {
         var result = WaitResult()
         while result.isEmpty {
-            result = pollEvents(for: inotify >= 0 ? -1 : Self.interval)
-            if result.isEmpty, inotify < 0 { result = .change }
+            result = pollEvents(for: isBlind ? Self.interval : -1)
+            if result.isEmpty, isBlind { result = .change }
         }
         for _ in 0..<5 where !result.contains(.wakeEvent) {
             let more = pollEvents(for: quiet)

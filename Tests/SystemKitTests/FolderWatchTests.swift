@@ -96,14 +96,19 @@ import Testing
         #expect(second == both)
     }
 
-    @Test func `without inotify a change is reported after a while, and the wake event at once`() throws {
-        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor, inotify: -1)
+    @Test(arguments: [false, true])
+    func `a change is reported after a while without inotify, or without room for a folder`(hasInotify: Bool) throws {
+        // A pipe takes no folders, as an inotify instance without room.
+        let pipe = Pipe()
+        let inotify = hasInotify ? dup(pipe.fileHandleForReading.fileDescriptor) : -1
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor, inotify: inotify)
         watch.set(files: [scratch.path("watched")], names: [])
         wakeEvent.signal()
         let first = watch.wait(quiet: 0)
         #expect(first == .wakeEvent)
         let second = watch.wait(quiet: 0)
         #expect(second == .change)
+        withExtendedLifetime(pipe) {}
     }
 
     @Test func `paths that are no folders are ignored`() throws {
