@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void *cart_fail(struct cart_reply *reply, const char *format, ...) {
     va_list values;
@@ -31,4 +32,8 @@ ptrdiff_t cart_encoder_encode(struct cart_encoder *encoder, const uint8_t *y, si
     const int result = tjCompressFromYUVPlanes(encoder, planes, width, strides, height, TJSAMP_420, &out, &size,
                                                quality, TJFLAG_NOREALLOC);
     return result == 0 ? (ptrdiff_t)size : -1;
+}
+
+bool cart_is_padded_jpeg(tjhandle decoder) {
+    return tjGetErrorCode(decoder) == TJERR_WARNING && strstr(tjGetErrorStr2(decoder), "extraneous bytes") != NULL;
 }

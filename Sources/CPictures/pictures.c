@@ -139,7 +139,7 @@ uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *reques
 static int jpeg_size(const uint8_t *bytes, size_t size, int64_t *width, int64_t *height) {
     tjhandle decoder = tjInitDecompress();
     int sampling, colors, own_width = 0, own_height = 0;
-    // Without an end of the header, it is no error to the library.
+    // Succeeds without a size if the file ends within its header.
     if (decoder) tjDecompressHeader3(decoder, bytes, size, &own_width, &own_height, &sampling, &colors);
     if (decoder) tjDestroy(decoder);
     *width = own_width;
@@ -159,6 +159,7 @@ static cairo_surface_t *decode_jpeg(const uint8_t *bytes, size_t size, int width
         // Progressive pictures may have so many scans that they take minutes: those fail.
         result = tjDecompress2(decoder, bytes, size, cairo_image_surface_get_data(picture), width,
                                cairo_image_surface_get_stride(picture), height, format, TJFLAG_LIMITSCANS);
+        if (result < 0 && cart_is_padded_jpeg(decoder)) result = 0;
         if (result < 0) snprintf(reason, reason_size, "%s", tjGetErrorStr2(decoder));
         tjDestroy(decoder);
         cairo_surface_mark_dirty(picture);
@@ -185,7 +186,8 @@ uint8_t *cpictures_draw(const uint8_t *bytes, const struct cart_request *request
     int64_t width, height;
     if ((png ? png_size : jpeg_size)(bytes, request->size, &width, &height) < 0)
         return cart_fail(reply, "the %s is truncated", kind);
-    if (width < 1 || width > CART_MAX_SIDE || height < 1 || height > CART_MAX_SIDE)
+    if (width < 1 || height < 1) return cart_fail(reply, "the %s has no pixels", kind);
+    if (width > CART_MAX_SIDE || height > CART_MAX_SIDE)
         return cart_fail(reply, "a %s of %lldx%lld is too large, the limit is %dx%d", kind, (long long)width,
                          (long long)height, CART_MAX_SIDE, CART_MAX_SIDE);
     cairo_surface_t *picture = png ? decode_png(bytes, request->size, reason, sizeof reason)

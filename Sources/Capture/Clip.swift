@@ -28,8 +28,11 @@ public struct Clip: FrameSource, ~Copyable {
     private var frame: Frame
     /// The number of bytes of `frame` that were read.
     private var filled = 0
-    /// The number of frames delivered so far, and of those in this run through the file.
+    /// Whether `frame` holds the beginning of a frame that never became whole, over the one before.
+    private var isTorn = false
+    /// The number of frames delivered so far.
     private var number = 0
+    /// The number of frames delivered in this run through the file.
     private var numberInRun = 0
 
     /// Opens and probes the file, and starts to decode.
@@ -100,7 +103,7 @@ public struct Clip: FrameSource, ~Copyable {
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
-        guard number > 0, filled == 0 || decoder == nil else { return false }
+        guard number > 0, filled == 0, !isTorn else { return false }
         try body(frame.view, time(of: number - 1))
         return true
     }
@@ -111,6 +114,7 @@ public struct Clip: FrameSource, ~Copyable {
     }
 
     private mutating func deliverFrame(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
+        isTorn = false
         number += 1
         numberInRun += 1
         try body(frame.view, time(of: number - 1))
@@ -132,7 +136,10 @@ public struct Clip: FrameSource, ~Copyable {
 
     /// Handles the end of the decoder's output: the clip is over, or something went wrong.
     private mutating func endRun() throws -> Arrival {
-        if filled > 0 { damaged += 1 }
+        if filled > 0 {
+            damaged += 1
+            isTorn = true
+        }
         filled = 0
         guard let (exit, lastLine) = finishDecoder() else { return .end }
         let said = lastLine.map { ": \($0)" } ?? ""

@@ -70,17 +70,11 @@ import SystemKit
                         let result = unsafe tjDecompressToYUVPlanes(
                             handle, $0.baseAddress, UInt($0.count), planes.baseAddress, CInt(layout.width),
                             strides.baseAddress, CInt(layout.height), 0)
-                        return result == 0 || isHarmless
+                        return unsafe result == 0 || cart_is_padded_jpeg(handle)
                     }
                 }
             }
         }
     }
 
-    /// Whether the last error is harmless: many cameras pad their pictures, so libjpeg warns of "extraneous bytes"
-    /// although the picture is complete.
-    private var isHarmless: Bool {
-        unsafe tjGetErrorCode(handle) == CInt(TJERR_WARNING.rawValue)
-            && String(cString: tjGetErrorStr2(handle)).contains("extraneous bytes")
-    }
 }

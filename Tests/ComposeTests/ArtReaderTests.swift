@@ -54,9 +54,14 @@ import Testing
         #expect(pixel(raster, 25, 12)[0] >= 253 && pixel(raster, 25, 12)[3] == 255)
     }
 
-    @Test func `a JPEG is read, and made smaller`() throws {
+    @Test(arguments: [0, 6])
+    func `a JPEG is read, and made smaller, also if a camera padded it`(padding: Int) throws {
         let path = try scratch.make(
             "a.jpg", "-f lavfi -i color=0xc02040:s=200x100 -frames:v 1 -q:v 2")
+        var jpeg = try scratch.read("a.jpg")
+        // Before the marker at the end.
+        jpeg.insert(contentsOf: [UInt8](repeating: 0, count: padding), at: jpeg.endIndex - 2)
+        try jpeg.write(to: URL(fileURLWithPath: path))
         let raster = try ArtReader.load(path: path, maxDimension: 50)
         #expect(raster.width == 50 && raster.height == 25 && raster.scale == 0.25 && raster.size == SIMD2(200, 100))
         for corner in [pixel(raster, 0, 0), pixel(raster, 49, 24)] {

@@ -3,6 +3,7 @@
 // The messages to the process that decodes pictures, and an encoder of JPEGs by libjpeg-turbo. Rules: plain C types;
 // bytes are borrowed for the call; results go into the caller's memory; a negative result (or NULL) is a failure. A
 // handle belongs to one thread at a time.
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <turbojpeg.h>
@@ -87,4 +88,8 @@ size_t cart_encoder_capacity(int width, int height);
 ptrdiff_t cart_encoder_encode(struct cart_encoder *encoder, const uint8_t *y, size_t y_stride, const uint8_t *u,
                               const uint8_t *v, size_t chroma_stride, int width, int height, int quality,
                               uint8_t *jpeg, size_t capacity);
+
+/// Whether a decoder's last error is only a warning of "extraneous bytes", with which many cameras pad a picture that is
+/// complete.
+bool cart_is_padded_jpeg(tjhandle decoder);
 #endif
