@@ -1,4 +1,5 @@
-// Only this file is compiled for AVX2, without compiler flags. Not for fused multiplications, which round differently.
+// The functions of this file are compiled for AVX2 by an attribute, without compiler flags. Not for fused
+// multiplications, which round differently.
 #include "CCascade.h"
 
 #if defined(__x86_64__)

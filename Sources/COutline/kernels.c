@@ -1,4 +1,4 @@
-// The kernels for every processor, with vectors of four floats, and the choice between both.
+// The kernels for every processor, with vectors of four floats, and the choice between these and those of wide.c.
 #include "COutline.h"
 #define LANES 4
 #define TABLE coutline_narrow

@@ -1,4 +1,4 @@
-// Only this file is compiled for AVX2, without compiler flags.
+// The functions of this file are compiled for AVX2 by an attribute, without compiler flags.
 #include "CScale.h"
 
 #if defined(__x86_64__)
@@ -18,7 +18,7 @@ static inline __m256i load(const void *from) { return _mm256_loadu_si256(from); 
 static inline __m256i filtered(const uint8_t *low, const uint8_t *high, __m256i places, __m256i weights) {
     const __m256i halves = _mm256_loadu2_m128i((const void *)high, (const void *)low);
     const __m256i pairs = _mm256_shuffle_epi8(halves, places);
-    // Less 128: one factor is unsigned, the other one signed.
+    // maddubs multiplies unsigned by signed bytes, so 128 is subtracted from the samples.
     return _mm256_maddubs_epi16(weights, _mm256_xor_si256(pairs, _mm256_set1_epi8(-128)));
 }
 
@@ -78,9 +78,9 @@ static inline void interleave(__m256i luma, __m256i chroma, int luma_first, __m2
 static int pack(const uint8_t *y, const uint8_t *u, const uint8_t *v, int count, int luma_first, uint8_t *out) {
     int i = 0;
     for (; i + 32 <= count; i += 32) {
-        const __m128i blue = _mm_loadu_si128((const void *)(u + i / 2));
-        const __m128i red = _mm_loadu_si128((const void *)(v + i / 2));
-        const __m256i chroma = _mm256_set_m128i(_mm_unpackhi_epi8(blue, red), _mm_unpacklo_epi8(blue, red));
+        const __m128i us = _mm_loadu_si128((const void *)(u + i / 2));
+        const __m128i vs = _mm_loadu_si128((const void *)(v + i / 2));
+        const __m256i chroma = _mm256_set_m128i(_mm_unpackhi_epi8(us, vs), _mm_unpacklo_epi8(us, vs));
         __m256i words[2];
         interleave(load(y + i), chroma, luma_first, words);
         _mm256_storeu_si256((void *)(out + 2 * i), words[0]);

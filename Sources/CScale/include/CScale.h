@@ -35,7 +35,7 @@ struct cscale_rows {
 struct cscale_kernels {
     /// Collects every second or fourth byte.
     void (*_Nonnull gather)(const uint8_t *_Nonnull bytes, int step, int count, uint8_t *_Nonnull out);
-    /// Filters a row. Writes 255 times the samples less 128, whole groups.
+    /// Filters a row. Writes 255 * (sample - 128), whole groups.
     void (*_Nonnull filter)(const uint8_t *_Nonnull samples, const struct cscale_filter *_Nonnull filter,
                             int16_t *_Nonnull out);
     /// Mixes two rows, of which whole pairs of groups are read.

@@ -1,6 +1,6 @@
 import Control
 
-/// Answers requests that take back changes.
+/// Answers requests that undo or redo changes.
 struct HistoryHandler {
     let history: ChangeHistory
 
