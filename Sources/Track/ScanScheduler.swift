@@ -34,7 +34,8 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
-    /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1.
+    /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for
+    /// upright ones, so that what moves elsewhere delays no first search.
     private var moved: [Float]
     /// The share that counts as all of a tile. For small faces that of a head, one and a half times as wide and high as
     /// a face of 25 of the tile's pixels; for all sizes a whole tile, since in a crowd some head always moves.
@@ -70,7 +71,7 @@ struct ScanScheduler: Sendable {
         }
         self.tiles = tiles
         self.weights = weights
-        moved = tiles.map { _ in 0 }
+        moved = tiles.map { $0.roll == 0 ? 1 : 0 }
         // The largest faces come first, and all upright tiles before any tilted one.
         searched = tiles.indices.map { tiles[$0].roll == 0 ? -10 * (tiles.count - $0) : 0 }
     }
@@ -104,12 +105,6 @@ struct ScanScheduler: Sendable {
 
     /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
     var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
-
-    /// Makes all upright tiles that were never searched as urgent as if all of them had moved, so that what moves
-    /// elsewhere delays none of them.
-    mutating func hastenFirstSearch() {
-        for i in tiles.indices where searched[i] <= 0 && tiles[i].roll == 0 { moved[i] = 1 }
-    }
 
     /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also if
     /// it has stopped.

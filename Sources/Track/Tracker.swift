@@ -400,9 +400,6 @@ public struct Tracker: ~Copyable {
             smallScheduler = ScanScheduler(
                 width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest(luma),
                 rolls: [0])
-            // Nothing is shown until every place was searched once, and somewhere something always moves.
-            scheduler?.hastenFirstSearch()
-            smallScheduler?.hastenFirstSearch()
         }
     }
 
