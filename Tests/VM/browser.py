@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-import chromium
+import browsers
 
 GUISE, SEEN, WIDTH, HEIGHT, PICTURES = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 NAME = "Guise Camera"
@@ -98,5 +98,5 @@ def answer(what, body):
 
 wait_for("closed")
 with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
-    chromium.show(PAGE, answer, profile)
+    browsers.show(PAGE, answer, profile)
 seen.close()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-import chromium
+import browsers
 
 SERVICE, FRAMES = sys.argv[1], int(sys.argv[2])
 
@@ -113,11 +113,11 @@ def unplug():
 plug()
 print("plugged in", flush=True)
 with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
-    chromium.show(PAGE.replace("WHAT", "run"), answer, profile)
+    browsers.show(PAGE.replace("WHAT", "run"), answer, profile)
     unplug()
     plug()
     # Another browser process, as after a restart of the computer.
-    chromium.show(PAGE.replace("WHAT", "name"), answer, profile)
+    browsers.show(PAGE.replace("WHAT", "name"), answer, profile)
 is_same = len(ids) == 2 and ids[0] == ids[1] != b""
 print("ok" if is_same else f"FAILED: {ids}", "the deviceId is the same after the camera and the browser came back")
 unplug()

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Tries programs on the virtual camera: each one opens it, and must show what the first one shows.
+
+    programs.py WAY DEVICE WIDTH HEIGHT
+
+Guise's picture is frozen meanwhile. WAY names the kind of camera in the table. Prints a row for each program: its name and version, the way, the number of
+pictures, the size that it took, and ok or what went wrong. Programs that are not installed have no row.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import browsers
+
+WAY, DEVICE, WIDTH, HEIGHT = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+FRAMES = 10
+# Pictures are compared as this many means, across and down.
+ACROSS, DOWN = 16, 12
+# The least correlation of these means with those of the first program.
+LEAST = 0.95
+
+PAGE = """<!doctype html><meta charset="utf-8"><title>camera</title><video muted playsinline></video><script>
+const say = (what, body) => fetch('/' + what, {method: 'POST', body})
+const media = navigator.mediaDevices, video = document.querySelector('video'), canvas = document.createElement('canvas')
+const pause = () => new Promise(done => setTimeout(done, 100));
+(async () => {
+    try {
+        // Names are told to those only who may open a camera.
+        (await media.getUserMedia({video: true})).getTracks().forEach(track => track.stop())
+        const ours = (await media.enumerateDevices()).filter(one => one.label.startsWith('Guise Camera'))
+        if (ours.length !== 1) throw Error(`${ours.length} cameras are called Guise Camera`)
+        video.srcObject = await media.getUserMedia({video: {deviceId: {exact: ours[0].deviceId}}})
+        await video.play()
+        for (let count = 0, last = -1; count < FRAMES;) {
+            await pause()
+            if (video.currentTime === last || !video.videoWidth) continue
+            [last, count] = [video.currentTime, count + 1]
+        }
+        [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight]
+        const context = canvas.getContext('2d')
+        context.drawImage(video, 0, 0)
+        const {data} = context.getImageData(0, 0, canvas.width, canvas.height)
+        const gray = new Uint8Array(data.length / 4).map((_, i) => 0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2])
+        await say('size', JSON.stringify([canvas.width, canvas.height]))
+        await say('picture', gray)
+        video.srcObject.getTracks().forEach(track => track.stop())
+    } catch (error) { await say('failed', `${error.name}: ${error.message}`) }
+    await say('end', '')
+})()
+</script>""".replace("FRAMES", str(FRAMES))
+
+
+def means(gray, width, height):
+    """The mean levels of ACROSS x DOWN parts of a picture with one byte per pixel."""
+    found = []
+    for row in range(DOWN):
+        top, bottom = row * height // DOWN, (row + 1) * height // DOWN
+        for column in range(ACROSS):
+            left, right = column * width // ACROSS, (column + 1) * width // ACROSS
+            lines = [gray[y * width + left:y * width + right] for y in range(top, bottom)]
+            found.append(sum(map(sum, lines)) / max(1, sum(map(len, lines))))
+    return found
+
+
+def correlation(first, second):
+    """The correlation of two lists of levels, -1 to 1; 0 if one of them is flat."""
+    def centred(levels):
+        mean = sum(levels) / len(levels)
+        return [level - mean for level in levels]
+    a, b = centred(first), centred(second)
+    size = (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
+    return sum(x * y for x, y in zip(a, b)) / size if size else 0.0
+
+
+def run(command):
+    """Runs a command to its end. Returns the end of what it wrote to standard error if it failed, else nothing."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return done.stderr.strip()[-200:] or f"code {done.returncode}" if done.returncode else ""
+
+
+def read_with(command, folder):
+    """The frames that a command wrote to gray.raw, in Guise's size: (pictures, size, the last picture, problem)."""
+    problem = run(command)
+    path = os.path.join(folder, "gray.raw")
+    data = open(path, "rb").read() if os.path.exists(path) else b""
+    count = len(data) // (WIDTH * HEIGHT)
+    return count, (WIDTH, HEIGHT), data[(count - 1) * WIDTH * HEIGHT:count * WIDTH * HEIGHT] if count else b"", problem
+
+
+def v4l2_ctl(folder):
+    raw = os.path.join(folder, "yuyv.raw")
+    problem = run(["v4l2-ctl", "-d", DEVICE, f"--set-fmt-video=width={WIDTH},height={HEIGHT},pixelformat=YUYV",
+                   "--stream-mmap=4", f"--stream-count={FRAMES}", f"--stream-to={raw}"])
+    data = open(raw, "rb").read()[0::2] if os.path.exists(raw) else b""
+    count = len(data) // (WIDTH * HEIGHT)
+    return count, (WIDTH, HEIGHT), data[(count - 1) * WIDTH * HEIGHT:], problem
+
+
+def ffmpeg(folder):
+    return read_with(["ffmpeg", "-v", "error", "-f", "v4l2", "-video_size", f"{WIDTH}x{HEIGHT}", "-i", DEVICE,
+                      "-frames:v", str(FRAMES), "-f", "rawvideo", "-pix_fmt", "gray", f"{folder}/gray.raw"], folder)
+
+
+def gstreamer(folder):
+    return read_with(["gst-launch-1.0", "-q", "v4l2src", f"device={DEVICE}", f"num-buffers={FRAMES}", "!",
+                      f"video/x-raw,width={WIDTH},height={HEIGHT}", "!", "videoconvert", "!",
+                      "video/x-raw,format=GRAY8", "!", "filesink", f"location={folder}/gray.raw"], folder)
+
+
+def mpv(folder):
+    # As it opens a camera that a user names; its pictures are files.
+    problem = run(["mpv", "--no-config", "--really-quiet", "--no-audio", f"--frames={FRAMES}", "--vo=image",
+                   "--vo-image-format=png", f"--vo-image-outdir={folder}",
+                   f"--demuxer-lavf-o=video_size={WIDTH}x{HEIGHT}", f"av://v4l2:{DEVICE}"])
+    shown = sorted(name for name in os.listdir(folder) if name.endswith(".png"))
+    if shown:
+        run(["ffmpeg", "-v", "error", "-i", f"{folder}/{shown[-1]}", "-f", "rawvideo", "-pix_fmt", "gray",
+             f"{folder}/last.raw"])
+    last = open(f"{folder}/last.raw", "rb").read() if os.path.exists(f"{folder}/last.raw") else b""
+    return len(shown), (WIDTH, HEIGHT), last, problem
+
+
+def in_browser(browser):
+    def read(folder):
+        told = {"failed": b"", "picture": b"", "size": b"[0, 0]"}
+        browsers.show(PAGE, lambda what, body: told.update({what: body}), folder, browser)
+        return FRAMES if told["picture"] else 0, tuple(json.loads(told["size"])), told["picture"], told["failed"].decode()
+    return read
+
+
+# Name, the command that tells the version, and how it is tried.
+PROGRAMS = [
+    ("v4l2-ctl", ["v4l2-ctl", "--version"], v4l2_ctl),
+    ("FFmpeg", ["ffmpeg", "-version"], ffmpeg),
+    ("GStreamer", ["gst-launch-1.0", "--version"], gstreamer),
+    ("mpv", ["mpv", "--version"], mpv),
+    ("Chromium", ["chromium", "--version"], in_browser(browsers.chromium)),
+    ("Firefox", ["firefox-esr", "--version"], in_browser(browsers.firefox)),
+]
+
+reference = None
+for name, version, read in PROGRAMS:
+    if not shutil.which(version[0]):
+        continue
+    number = re.search(r"\d+(\.\d+)+", subprocess.run(version, capture_output=True, text=True).stdout)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as folder:
+        count, (width, height), picture, problem = read(folder)
+    seen = means(picture, width, height) if width * height and len(picture) == width * height else None
+    if reference is None:
+        # A picture that is not flat.
+        reference = seen if seen and max(seen) - min(seen) > 30 else None
+    is_same = bool(seen and reference) and correlation(seen, reference) >= LEAST
+    state = "ok" if count >= FRAMES and is_same else problem.replace("\n", " ") or "another picture"
+    print("row", name, number.group() if number else "?", WAY, f"{count} pictures", f"{width}x{height}", state, sep="\t",
+          flush=True)
+print("end")
