@@ -3,8 +3,9 @@
 
     programs.py WAY DEVICE WIDTH HEIGHT
 
-Guise's picture is frozen meanwhile. WAY names the kind of camera in the table. Prints a row for each program: its name and version, the way, the number of
-pictures, the size that it took, and ok or what went wrong. Programs that are not installed have no row.
+Guise's picture is frozen meanwhile. WAY names the kind of camera in the table.
+Prints a row for each program: its name and version, the way, the number of pictures, the size that it took, and ok or
+what went wrong. Programs that are not installed have no row.
 """
 import json
 import os
@@ -44,7 +45,8 @@ const pause = () => new Promise(done => setTimeout(done, 100));
         const context = canvas.getContext('2d')
         context.drawImage(video, 0, 0)
         const {data} = context.getImageData(0, 0, canvas.width, canvas.height)
-        const gray = new Uint8Array(data.length / 4).map((_, i) => 0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2])
+        const luma = (at) => 0.299 * data[at] + 0.587 * data[at + 1] + 0.114 * data[at + 2]
+        const gray = new Uint8Array(data.length / 4).map((_, i) => luma(4 * i))
         await say('size', JSON.stringify([canvas.width, canvas.height]))
         await say('picture', gray)
         video.srcObject.getTracks().forEach(track => track.stop())
@@ -78,7 +80,8 @@ def correlation(first, second):
 
 def run(command):
     """Runs a command to its end. Returns the end of what it wrote to standard error if it failed, else nothing."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return done.stderr.strip()[-200:] or f"code {done.returncode}" if done.returncode else ""
 
 
@@ -111,24 +114,12 @@ def gstreamer(folder):
                       "video/x-raw,format=GRAY8", "!", "filesink", f"location={folder}/gray.raw"], folder)
 
 
-def mpv(folder):
-    # As it opens a camera that a user names; its pictures are files.
-    problem = run(["mpv", "--no-config", "--really-quiet", "--no-audio", f"--frames={FRAMES}", "--vo=image",
-                   "--vo-image-format=png", f"--vo-image-outdir={folder}",
-                   f"--demuxer-lavf-o=video_size={WIDTH}x{HEIGHT}", f"av://v4l2:{DEVICE}"])
-    shown = sorted(name for name in os.listdir(folder) if name.endswith(".png"))
-    if shown:
-        run(["ffmpeg", "-v", "error", "-i", f"{folder}/{shown[-1]}", "-f", "rawvideo", "-pix_fmt", "gray",
-             f"{folder}/last.raw"])
-    last = open(f"{folder}/last.raw", "rb").read() if os.path.exists(f"{folder}/last.raw") else b""
-    return len(shown), (WIDTH, HEIGHT), last, problem
-
-
 def in_browser(browser):
     def read(folder):
         told = {"failed": b"", "picture": b"", "size": b"[0, 0]"}
         browsers.show(PAGE, lambda what, body: told.update({what: body}), folder, browser)
-        return FRAMES if told["picture"] else 0, tuple(json.loads(told["size"])), told["picture"], told["failed"].decode()
+        count, size = FRAMES if told["picture"] else 0, tuple(json.loads(told["size"]))
+        return count, size, told["picture"], told["failed"].decode()
     return read
 
 
@@ -137,7 +128,6 @@ PROGRAMS = [
     ("v4l2-ctl", ["v4l2-ctl", "--version"], v4l2_ctl),
     ("FFmpeg", ["ffmpeg", "-version"], ffmpeg),
     ("GStreamer", ["gst-launch-1.0", "--version"], gstreamer),
-    ("mpv", ["mpv", "--version"], mpv),
     ("Chromium", ["chromium", "--version"], in_browser(browsers.chromium)),
     ("Firefox", ["firefox-esr", "--version"], in_browser(browsers.firefox)),
 ]
@@ -146,7 +136,7 @@ reference = None
 for name, version, read in PROGRAMS:
     if not shutil.which(version[0]):
         continue
-    number = re.search(r"\d+(\.\d+)+", subprocess.run(version, capture_output=True, text=True).stdout)
+    number = re.search(r"(?<![-\w.])\d+(\.\d+)+", subprocess.run(version, capture_output=True, text=True).stdout)
     with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as folder:
         count, (width, height), picture, problem = read(folder)
     seen = means(picture, width, height) if width * height and len(picture) == width * height else None
@@ -155,6 +145,6 @@ for name, version, read in PROGRAMS:
         reference = seen if seen and max(seen) - min(seen) > 30 else None
     is_same = bool(seen and reference) and correlation(seen, reference) >= LEAST
     state = "ok" if count >= FRAMES and is_same else problem.replace("\n", " ") or "another picture"
-    print("row", name, number.group() if number else "?", WAY, f"{count} pictures", f"{width}x{height}", state, sep="\t",
-          flush=True)
+    row = [name, number.group() if number else "?", WAY, f"{count} pictures", f"{width}x{height}", state]
+    print("row", *row, sep="\t", flush=True)
 print("end")
