@@ -30,12 +30,20 @@ async function putMasksOn() {
     $("photo-download").download = t("{photo} in guise", { photo: file.name?.replace(/\.[^.]*$/, "") || t("photo") }) + ".jpg";
 }
 
+/// Puts the masks on the photo. After an error it is shown as before, or closed if it never was shown.
+async function update() {
+    const said = $("photo-says").textContent;
+    const done = succeeds(putMasksOn());
+    const own = generation;
+    if (await done || own !== generation) return;
+    if (urls) $("photo-says").textContent = said; else close();
+}
+
 async function open(photo) {
     close();
     file = photo;
     const end = toast(t("Putting masks on the photo …"), { symbol: "photo" });
-    const [done, own] = [succeeds(putMasksOn()), generation];
-    if (!(await done) && own === generation) close();
+    await update();
     end();
 }
 
@@ -46,14 +54,7 @@ export function close() {
     showPhoto(null);
 }
 
-const again = debounce(150, async () => {
-    if (!file) return;
-    const [said, own] = [$("photo-says").textContent, generation + 1];
-    if (await succeeds(putMasksOn()) || own !== generation) return;
-    // Without an answer to the first request, there is nothing to go back to.
-    if (urls) $("photo-says").textContent = said; else close();
-});
-library.onChange(again);
+library.onChange(debounce(150, () => { if (file) update(); }));
 
 $("photo-open").onclick = () => $("photo-file").click();
 $("photo-file").onchange = () => {

@@ -23,74 +23,71 @@ static inline __m256 below(const int32_t *window, __m256 scales, const struct cc
     return _mm256_cmp_ps(_mm256_mul_ps(value, scales), _mm256_set1_ps(node->threshold), _CMP_LT_OQ);
 }
 
-/// The sums of eight windows' leaves.
-struct totals {
-    __m256d low, high;
-};
+/// The leaves that eight windows reach in one tree, the nodes of which are those from `first` up to `end`.
+typedef __m256 tree(const int32_t *window, __m256 scales, const struct ccascade_trees *trees, int first, int end);
 
-static inline void add(struct totals *totals, __m256 leaves) {
-    totals->low = _mm256_add_pd(totals->low, _mm256_cvtps_pd(_mm256_castps256_ps128(leaves)));
-    totals->high = _mm256_add_pd(totals->high, _mm256_cvtps_pd(_mm256_extractf128_ps(leaves, 1)));
+static inline __m256 leaf(const struct ccascade_trees *trees, int branch) {
+    return _mm256_set1_ps(trees->leaves[~branch]);
 }
 
-static inline int compare(const struct totals *totals, float threshold, float *margins) {
+static inline __m256 stump(const int32_t *window, __m256 scales, const struct ccascade_trees *trees, int first,
+                           int end) {
+    const struct ccascade_node *node = trees->nodes + first;
+    return _mm256_blendv_ps(leaf(trees, node->right), leaf(trees, node->left), below(window, scales, node));
+}
+
+/// Of two nodes, of which one branch of the first leads to the second. Evaluates both.
+static inline __m256 pair(const int32_t *window, __m256 scales, const struct ccascade_trees *trees, int first,
+                          int end) {
+    const struct ccascade_node *root = trees->nodes + first;
+    const __m256 root_below = below(window, scales, root), second = stump(window, scales, trees, first + 1, end);
+    return root->left < 0 ? _mm256_blendv_ps(second, leaf(trees, root->left), root_below)
+                          : _mm256_blendv_ps(leaf(trees, root->right), second, root_below);
+}
+
+/// Of any size. Evaluates all nodes, the last one first, since branches lead to later nodes.
+static inline __m256 other(const int32_t *window, __m256 scales, const struct ccascade_trees *trees, int first,
+                           int end) {
+    __m256 values[ccascade_max_nodes];
+    for (int i = end - 1; i >= first; i--) {
+        const struct ccascade_node *node = trees->nodes + i;
+        const __m256 left = node->left < 0 ? leaf(trees, node->left) : values[node->left - first];
+        const __m256 right = node->right < 0 ? leaf(trees, node->right) : values[node->right - first];
+        values[i - first] = _mm256_blendv_ps(right, left, below(window, scales, node));
+    }
+    return values[0];
+}
+
+static inline __attribute__((always_inline)) int evaluate(tree *tree, const int32_t *window, const float *scales,
+                                                          const struct ccascade_trees *trees, float threshold,
+                                                          float *margins) {
+    const __m256 scale = _mm256_loadu_ps(scales);
+    __m256d low = _mm256_setzero_pd(), high = low;
+    for (int i = 0; i < trees->count; i++) {
+        const __m256 leaves = tree(window, scale, trees, trees->roots[i], trees->roots[i + 1]);
+        low = _mm256_add_pd(low, _mm256_cvtps_pd(_mm256_castps256_ps128(leaves)));
+        high = _mm256_add_pd(high, _mm256_cvtps_pd(_mm256_extractf128_ps(leaves, 1)));
+    }
     const __m256d needed = _mm256_set1_pd(threshold);
-    _mm_storeu_ps(margins, _mm256_cvtpd_ps(_mm256_sub_pd(totals->low, needed)));
-    _mm_storeu_ps(margins + 4, _mm256_cvtpd_ps(_mm256_sub_pd(totals->high, needed)));
-    return _mm256_movemask_pd(_mm256_cmp_pd(totals->low, needed, _CMP_LT_OQ))
-        | _mm256_movemask_pd(_mm256_cmp_pd(totals->high, needed, _CMP_LT_OQ)) << 4;
+    _mm_storeu_ps(margins, _mm256_cvtpd_ps(_mm256_sub_pd(low, needed)));
+    _mm_storeu_ps(margins + 4, _mm256_cvtpd_ps(_mm256_sub_pd(high, needed)));
+    return _mm256_movemask_pd(_mm256_cmp_pd(low, needed, _CMP_LT_OQ))
+        | _mm256_movemask_pd(_mm256_cmp_pd(high, needed, _CMP_LT_OQ)) << 4;
 }
 
 static int stumps(const int32_t *window, const float *scales, const struct ccascade_trees *trees, float threshold,
                   float *margins) {
-    const __m256 scale = _mm256_loadu_ps(scales);
-    struct totals totals = {_mm256_setzero_pd(), _mm256_setzero_pd()};
-    for (int i = 0; i < trees->count; i++) {
-        const struct ccascade_node *node = trees->nodes + trees->roots[i];
-        const __m256 left = _mm256_set1_ps(trees->leaves[~node->left]);
-        const __m256 right = _mm256_set1_ps(trees->leaves[~node->right]);
-        add(&totals, _mm256_blendv_ps(right, left, below(window, scale, node)));
-    }
-    return compare(&totals, threshold, margins);
+    return evaluate(stump, window, scales, trees, threshold, margins);
 }
 
-/// For trees of two nodes, of which one branch of the first leads to the second. Evaluates both.
 static int pairs(const int32_t *window, const float *scales, const struct ccascade_trees *trees, float threshold,
                  float *margins) {
-    const __m256 scale = _mm256_loadu_ps(scales);
-    struct totals totals = {_mm256_setzero_pd(), _mm256_setzero_pd()};
-    for (int i = 0; i < trees->count; i++) {
-        const struct ccascade_node *root = trees->nodes + trees->roots[i], *node = root + 1;
-        const __m256 root_below = below(window, scale, root);
-        const __m256 left = _mm256_set1_ps(trees->leaves[~node->left]);
-        const __m256 right = _mm256_set1_ps(trees->leaves[~node->right]);
-        const __m256 second = _mm256_blendv_ps(right, left, below(window, scale, node));
-        const int is_leaf_left = root->left < 0;
-        const __m256 first = _mm256_set1_ps(trees->leaves[~(is_leaf_left ? root->left : root->right)]);
-        add(&totals, is_leaf_left ? _mm256_blendv_ps(second, first, root_below)
-                                  : _mm256_blendv_ps(first, second, root_below));
-    }
-    return compare(&totals, threshold, margins);
+    return evaluate(pair, window, scales, trees, threshold, margins);
 }
 
-/// For trees of any size. Evaluates all nodes, the last one first, since branches lead to later nodes.
 static int others(const int32_t *window, const float *scales, const struct ccascade_trees *trees, float threshold,
                   float *margins) {
-    const __m256 scale = _mm256_loadu_ps(scales);
-    struct totals totals = {_mm256_setzero_pd(), _mm256_setzero_pd()};
-    for (int i = 0; i < trees->count; i++) {
-        const int first = trees->roots[i];
-        __m256 values[ccascade_max_nodes];
-        for (int node = trees->roots[i + 1] - 1; node >= first; node--) {
-            const int left = trees->nodes[node].left, right = trees->nodes[node].right;
-            const __m256 left_value = left < 0 ? _mm256_set1_ps(trees->leaves[~left]) : values[left - first];
-            const __m256 right_value = right < 0 ? _mm256_set1_ps(trees->leaves[~right]) : values[right - first];
-            values[node - first] =
-                _mm256_blendv_ps(right_value, left_value, below(window, scale, trees->nodes + node));
-        }
-        add(&totals, values[0]);
-    }
-    return compare(&totals, threshold, margins);
+    return evaluate(other, window, scales, trees, threshold, margins);
 }
 
 #pragma clang attribute pop

@@ -85,33 +85,34 @@ def run(command):
     return done.stderr.strip()[-200:] or f"code {done.returncode}" if done.returncode else ""
 
 
-def read_with(command, folder):
-    """The frames that a command wrote to gray.raw, in Guise's size: (pictures, size, the last picture, problem)."""
+def read_with(command, path, step=1):
+    """Runs a command that writes frames in Guise's size to `path`, with luma in every `step`-th byte.
+
+    Returns the number of pictures, their size, the last one's luma, and what went wrong."""
     problem = run(command)
-    path = os.path.join(folder, "gray.raw")
-    data = open(path, "rb").read() if os.path.exists(path) else b""
-    count = len(data) // (WIDTH * HEIGHT)
-    return count, (WIDTH, HEIGHT), data[(count - 1) * WIDTH * HEIGHT:count * WIDTH * HEIGHT] if count else b"", problem
+    data = open(path, "rb").read()[::step] if os.path.exists(path) else b""
+    size = WIDTH * HEIGHT
+    count = len(data) // size
+    return count, (WIDTH, HEIGHT), data[max(0, count - 1) * size:count * size], problem
 
 
 def v4l2_ctl(folder):
-    raw = os.path.join(folder, "yuyv.raw")
-    problem = run(["v4l2-ctl", "-d", DEVICE, f"--set-fmt-video=width={WIDTH},height={HEIGHT},pixelformat=YUYV",
-                   "--stream-mmap=4", f"--stream-count={FRAMES}", f"--stream-to={raw}"])
-    data = open(raw, "rb").read()[0::2] if os.path.exists(raw) else b""
-    count = len(data) // (WIDTH * HEIGHT)
-    return count, (WIDTH, HEIGHT), data[(count - 1) * WIDTH * HEIGHT:], problem
+    path = f"{folder}/yuyv.raw"
+    return read_with(["v4l2-ctl", "-d", DEVICE, f"--set-fmt-video=width={WIDTH},height={HEIGHT},pixelformat=YUYV",
+                      "--stream-mmap=4", f"--stream-count={FRAMES}", f"--stream-to={path}"], path, 2)
 
 
 def ffmpeg(folder):
+    path = f"{folder}/gray.raw"
     return read_with(["ffmpeg", "-v", "error", "-f", "v4l2", "-video_size", f"{WIDTH}x{HEIGHT}", "-i", DEVICE,
-                      "-frames:v", str(FRAMES), "-f", "rawvideo", "-pix_fmt", "gray", f"{folder}/gray.raw"], folder)
+                      "-frames:v", str(FRAMES), "-f", "rawvideo", "-pix_fmt", "gray", path], path)
 
 
 def gstreamer(folder):
+    path = f"{folder}/gray.raw"
     return read_with(["gst-launch-1.0", "-q", "v4l2src", f"device={DEVICE}", f"num-buffers={FRAMES}", "!",
                       f"video/x-raw,width={WIDTH},height={HEIGHT}", "!", "videoconvert", "!",
-                      "video/x-raw,format=GRAY8", "!", "filesink", f"location={folder}/gray.raw"], folder)
+                      "video/x-raw,format=GRAY8", "!", "filesink", f"location={path}"], path)
 
 
 def in_browser(browser):
