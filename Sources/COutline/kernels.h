@@ -3,6 +3,11 @@
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+// Twice as many samples fill a vector of 16-bit numbers.
+typedef int16_t shorts __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+typedef int16_t wide_shorts __attribute__((vector_size(4 * LANES)));
+typedef uint16_t words __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
+typedef uint8_t bytes __attribute__((vector_size(2 * LANES), aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -234,16 +239,52 @@ static void double_up(const float *in, int width, int height, int in_stride, int
 
 // MARK: - The picture, reduced to cells
 
-static void add_row(const uint8_t *row, uint16_t *sums, int count) {
-    for (int i = 0; i < count; i++) sums[i] += row[i];
+static void sum_rows(const uint8_t *rows, ptrdiff_t stride, int height, int count, uint16_t *sums) {
+    int x = 0;
+    for (; x + 2 * LANES <= count; x += 2 * LANES) {
+        words sum = (words){0};
+        for (int y = 0; y < height; y++) sum += __builtin_convertvector(*(const bytes *)(rows + y * stride + x), words);
+        *(words *)(sums + x) = sum;
+    }
+    for (; x < count; x++) {
+        sums[x] = 0;
+        for (int y = 0; y < height; y++) sums[x] += rows[y * stride + x];
+    }
+}
+
+/// Cells of `least` samples, some of one more.
+INLINE void cells_of(const uint16_t *sums, int step, int least, const int32_t *edges, int count, float weight,
+                     float *out) {
+    float few = weight / least, many = weight / (least + 1);
+    for (int i = 0; i < count; i++) {
+        const uint16_t *from = sums + edges[i] * step;
+        int32_t is_longer = edges[i + 1] - edges[i] - least, sum = from[least * step] & -is_longer;
+        for (int x = 0; x < least; x++) sum += from[x * step];
+        out[i] = sum * (is_longer ? many : few);
+    }
+}
+
+/// The loops are unrolled for what 320 to 1920 pixels need: this takes 0.4 of the time.
+INLINE void cells_by(const uint16_t *sums, int step, const int32_t *edges, int count, float weight, float *out) {
+    int least = edges[count] / count;
+    switch (least) {
+    case 0:
+        for (int i = 0; i < count; i++) out[i] = sums[edges[i] * step] * weight;
+        break;
+    case 1: cells_of(sums, step, 1, edges, count, weight, out); break;
+    case 2: cells_of(sums, step, 2, edges, count, weight, out); break;
+    case 3: cells_of(sums, step, 3, edges, count, weight, out); break;
+    case 5: cells_of(sums, step, 5, edges, count, weight, out); break;
+    case 7: cells_of(sums, step, 7, edges, count, weight, out); break;
+    default: cells_of(sums, step, least, edges, count, weight, out);
+    }
 }
 
 static void cells(const uint16_t *sums, int step, const int32_t *edges, int count, float weight, float *out) {
-    for (int i = 0; i < count; i++) {
-        uint32_t sum = 0;
-        int first = edges[i], end = edges[i + 1] > first ? edges[i + 1] : first + 1;
-        for (int x = first; x < end; x++) sum += sums[x * step];
-        out[i] = sum * weight / (end - first);
+    switch (step) {
+    case 1: cells_by(sums, 1, edges, count, weight, out); break;
+    case 2: cells_by(sums, 2, edges, count, weight, out); break;
+    default: cells_by(sums, 4, edges, count, weight, out);
     }
 }
 
@@ -354,21 +395,60 @@ INLINE vector load_bytes(const uint8_t *from) {
     return __builtin_convertvector(__builtin_convertvector(*(const bytes *)from, integers), vector);
 }
 
-INLINE float matte_of(float luma, float a, float b) {
-    float m = (a * luma + b) * 255 + .5f;
-    return m < 0 ? 0 : m > 255 ? 255 : m;
+/// The upper halves of products.
+INLINE shorts upper_halves(shorts a, shorts b) {
+#if LANES == 8
+    // What the other line compiles to, but for values that are the same in all lanes.
+    return (shorts)__builtin_ia32_pmulhw256((wide_shorts)a, (wide_shorts)b);
+#else
+    typedef int32_t products __attribute__((vector_size(8 * LANES)));
+    return __builtin_convertvector(
+        (__builtin_convertvector(a, products) * __builtin_convertvector(b, products)) >> 16, shorts);
+#endif
 }
 
-static void matte(const uint8_t *restrict luma, int step, const float *restrict a0, const float *restrict b0,
-                  const float *restrict a1, const float *restrict b1, float below, int count, uint8_t *restrict out) {
+/// A share of a difference of samples, in 32768ths. With 6 bits after the point, twice the difference fits.
+INLINE shorts part(shorts difference, shorts share) { return upper_halves(difference + difference, share); }
+
+static void expand_samples(const int16_t *cells, struct coutline_steps steps, int first, int end, int16_t *out) {
+    int last = steps.cells - 1;
+    int16_t a = cells[clamped(first - 1, 0, last)];
+    for (int g = first; g < end; g++) {
+        int16_t b = cells[g < last ? g : last];
+        shorts left = (shorts){0} + a, step = (shorts){0} + (int16_t)(b - a);
+        for (int x = steps.starts[g]; x < steps.starts[g + 1]; x += 2 * LANES)
+            *(shorts *)(out + x) = left + part(step, *(const shorts *)(steps.shares + x));
+        a = b;
+    }
+}
+
+/// The matte of LANES pixels.
+INLINE vector matte_of(vector luma, const float *a0, const float *b0, const float *a1, const float *b1, float below) {
+    vector a = load(a0), b = load(b0);
+    a += every(below) * (load(a1) - a);
+    b += every(below) * (load(b1) - b);
+    return smaller(larger((a * luma + b) * every(255), every(0)), every(255));
+}
+
+static void matte(const uint8_t *luma, int step, const float *a0, const float *b0, const float *a1, const float *b1,
+                  float below, int count, uint8_t *out) {
+    typedef uint16_t pairs __attribute__((vector_size(2 * LANES), aligned(1), may_alias));
+    int x = 0;
     if (step == 1)
-        for (int x = 0; x < count; x++)
-            out[x] = (uint8_t)(int32_t)matte_of(luma[x], a0[x] + below * (a1[x] - a0[x]),
-                                                b0[x] + below * (b1[x] - b0[x]));
+        for (; x + LANES <= count; x += LANES)
+            store_bytes(out + x, matte_of(load_bytes(luma + x), a0 + x, b0 + x, a1 + x, b1 + x, below));
     else
-        for (int x = 0; x < count; x++)
-            out[x] = (uint8_t)(int32_t)matte_of(luma[2 * x], a0[x] + below * (a1[x] - a0[x]),
-                                                b0[x] + below * (b1[x] - b0[x]));
+        // One byte more than the last sample is read, so the last vector must not be the end.
+        for (; x + LANES < count; x += LANES) {
+            integers samples = __builtin_convertvector(*(const pairs *)(luma + 2 * x) & 255, integers);
+            store_bytes(out + x, matte_of(__builtin_convertvector(samples, vector), a0 + x, b0 + x, a1 + x, b1 + x,
+                                          below));
+        }
+    if (x == count) return;
+    uint8_t samples[LANES] = {0}, last[LANES];
+    for (int i = 0; x + i < count; i++) samples[i] = luma[(x + i) * step];
+    store_bytes(last, matte_of(load_bytes(samples), a0 + x, b0 + x, a1 + x, b1 + x, below));
+    for (int i = 0; x + i < count; i++) out[x + i] = last[i];
 }
 
 // MARK: - The background
@@ -400,20 +480,50 @@ static void disc(const float *restrict in, int width, int height, int radius, co
     }
 }
 
-static void mix(const float *upper, const float *lower, float below, int count, uint8_t *out) {
-    int x = 0;
-    for (; x + LANES <= count; x += LANES) {
-        vector a = load(upper + x);
-        store_bytes(out + x, a + every(below) * (load(lower + x) - a));
+static void weigh(const float *luma, const float *a, const float *b, size_t count, float covered, float bright,
+                  float shine, float *out) {
+    float slope = 1 / (255 - bright);
+    for (size_t i = 0; i < count; i += LANES) {
+        vector sample = load(luma + i), weight = every(1);
+        if (a) {
+            vector person = smaller(larger(load(a + i) * sample + load(b + i), every(0)), every(1));
+            weight = larger(every(covered), every(1) - every(1.5f) * person);
+        }
+        vector excess = larger(every(0), sample - every(bright)) * every(slope);
+        store(out + i, weight * (every(1) + every(shine) * excess * excess));
     }
-    for (; x < count; x++) out[x] = (uint8_t)(int)(upper[x] + below * (lower[x] - upper[x]) + .5f);
 }
 
-static void lay(const uint8_t *restrict back, const uint8_t *restrict matte, int count, uint8_t *restrict out) {
-    for (int x = 0; x < count; x++) {
-        // (v * 257 + 257) >> 16 divides by 255, rounded, for the 16 bits of a product of bytes.
-        uint32_t v = out[x] * (uint32_t)matte[x] + back[x] * (uint32_t)(255 - matte[x]) + 127;
-        out[x] = (uint8_t)((v * 257 + 257) >> 16);
+static void multiply(const float *a, const float *b, size_t count, float *out) {
+    for (size_t i = 0; i < count; i += LANES) store(out + i, load(a + i) * load(b + i));
+}
+
+static void divide(const float *sums, const float *weights, size_t count, int16_t *out) {
+    typedef int16_t half __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+    for (size_t i = 0; i < count; i += LANES) {
+        vector mean = smaller(larger(load(sums + i) / load(weights + i), every(0)), every(255));
+        integers whole = __builtin_convertvector(mean * every(1 << coutline_fraction) + every(.5f), integers);
+        *(half *)(out + i) = __builtin_convertvector(whole, half);
+    }
+}
+
+static void mix(const int16_t *upper, const int16_t *lower, float below, int count, uint8_t *out) {
+    shorts weight = (shorts){0} + (int16_t)(below * 32767);
+    for (int x = 0; x < count; x += 2 * LANES) {
+        shorts a = *(const shorts *)(upper + x), b = *(const shorts *)(lower + x);
+        shorts mixed = a + part(b - a, weight);
+        *(bytes *)(out + x) = __builtin_convertvector((mixed + (1 << (coutline_fraction - 1))) >> coutline_fraction, bytes);
+    }
+}
+
+static void lay(const uint8_t *back, const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES) {
+        words m = __builtin_convertvector(*(const bytes *)(matte + x), words);
+        words own = __builtin_convertvector(*(const bytes *)(out + x), words);
+        words other = __builtin_convertvector(*(const bytes *)(back + x), words);
+        // (v + 1 + (v + 1 >> 8)) >> 8 divides by 255, rounded, for the 16 bits of a product of bytes.
+        words v = own * m + other * (255 - m) + 128;
+        *(bytes *)(out + x) = __builtin_convertvector((v + (v >> 8)) >> 8, bytes);
     }
 }
 
@@ -438,8 +548,11 @@ static void adjust(const uint8_t *restrict matte, float gain, float offset, int 
     }
 }
 
-static void halve(const uint8_t *restrict matte, int count, uint8_t *restrict out) {
-    for (int x = 0; x < count; x++) out[x] = (uint8_t)((matte[2 * x] + matte[2 * x + 1] + 1) >> 1);
+static void halve(const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES) {
+        words pairs = *(const words *)(matte + 2 * x);
+        *(bytes *)(out + x) = __builtin_convertvector(((pairs & 255) + (pairs >> 8) + 1) >> 1, bytes);
+    }
 }
 
 static void gather(const uint8_t *restrict from, int step, int count, uint8_t *restrict to) {
@@ -488,8 +601,9 @@ const struct coutline_kernels TABLE = {
     .panel = 2 * LANES,
     .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
     .scale = scale, .double_up = double_up,
-    .add_row = add_row, .cells = cells, .rgb = rgb, .settle = settle, .change = change,
+    .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .settle = settle, .change = change,
     .guide = guide, .expand = expand, .matte = matte,
-    .disc = disc, .mix = mix, .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
+    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix,
+    .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
     .gather = gather, .scatter = scatter, .pack = pack,
 };

@@ -4,22 +4,24 @@ import Frames
 /// Lays backgrounds behind people. Works on the outline's cells, and at the frame's size only where the person is not.
 /// Once warm, nothing allocates.
 public struct BackgroundPainter: ~Copyable {
-    /// The background as cells: Y, U and V, one after the other.
-    private var back = Floats(count: 0)
+    /// The background as cells, samples times `unit`: Y, U and V, one after the other.
+    private var back = VectorBuffer<Int16>(count: 0)
     /// The room's own colour beside the person, likewise, for backgrounds that replace it.
-    private var room = Floats(count: 0)
-    private var weights = Floats(count: 0)
-    private var weighted = Floats(count: 0)
-    private var scratch = Floats(count: 0)
+    private var room = VectorBuffer<Int16>(count: 0)
+    private var weights = VectorBuffer<Float>(count: 0)
+    private var weighted = VectorBuffer<Float>(count: 0)
+    private var scratch = VectorBuffer<Float>(count: 0)
     /// Half the heights of a disc's columns, in cells.
     private var spans: [Int32] = []
-    /// Rows of cells at the frame's width: above and below for each plane of the background, then of the room.
-    private var lines = Floats(count: 0)
+    /// Rows of cells at the frame's width: for each plane of the background those with even and with odd numbers, then
+    /// for each plane of the room those above and below.
+    private var lines = VectorBuffer<Int16>(count: 0)
     /// Rows of samples: for each plane those of the frame, the background, the room; then two of the matte.
     private var samples: [UInt8] = []
     /// The length of each of these rows, with a margin for vectors.
     private var length = 0
 
+    private static let unit = Float(1 << coutline_fraction)
     /// The largest radius of a disc, in cells.
     private static let maxRadius = 40
     /// The radius within which the room's colour beside the person is measured, relative to the picture's height:
@@ -98,18 +100,18 @@ public struct BackgroundPainter: ~Copyable {
 
     private mutating func prepare(_ width: Int) {
         if back.count == 0 {
-            back = Floats(count: 3 * PictureCells.count)
-            room = Floats(count: 3 * PictureCells.count)
-            weights = Floats(count: PictureCells.count)
-            weighted = Floats(count: PictureCells.count)
+            back = VectorBuffer<Int16>(count: 3 * PictureCells.count)
+            room = VectorBuffer<Int16>(count: 3 * PictureCells.count)
+            weights = VectorBuffer<Float>(count: PictureCells.count)
+            weighted = VectorBuffer<Float>(count: PictureCells.count)
             let (columns, rows) = (PictureCells.columns, PictureCells.rows)
-            scratch = Floats(
-                count: PictureCells.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
+            scratch = VectorBuffer<Float>(
+                count: 2 * PictureCells.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
             spans.reserveCapacity(2 * Self.maxRadius + 1)
         }
         guard length != width + 64 else { return }
         length = width + 64
-        lines = Floats(count: 12 * length)
+        lines = VectorBuffer<Int16>(count: 12 * length)
         samples = Array(repeating: 0, count: 12 * length)
     }
 
@@ -119,7 +121,7 @@ public struct BackgroundPainter: ~Copyable {
         for row in 0..<rows {
             for column in 0..<columns {
                 let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
-                let color = start + (end - start) * share
+                let color = SIMD3<Int16>((start + (end - start) * share) * Self.unit + 0.5)
                 let i = row * columns + column
                 unsafe back.base[i] = color.x
                 unsafe back.base[PictureCells.count + i] = color.y
@@ -132,7 +134,7 @@ public struct BackgroundPainter: ~Copyable {
     /// - Parameter radius: relative to the picture's height.
     @unsafe private mutating func blur(
         _ cells: inout PictureCells, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
-        into result: UnsafeMutablePointer<Float>, _ kernels: UnsafePointer<coutline_kernels>
+        into result: UnsafeMutablePointer<Int16>, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
         let aspect = Float(cells.layout.height) / Float(cells.layout.width)
@@ -144,31 +146,23 @@ public struct BackgroundPainter: ~Copyable {
             let part = Float(dx) / (across + 0.5)
             spans.append(Int32(down * max(0, 1 - part * part).squareRoot() + 0.5))
         }
-        let isWhole = !outline.isFresh
-        for i in 0..<count {
-            let luma = unsafe cells.y.base[i]
-            var weight: Float = 1
-            if !isWhole { weight = unsafe max(Self.covered, 1 - 1.5 * outline.share(ofCell: i, luma: luma)) }
-            if isShining {
-                let excess = max(0, luma - Self.bright) * (1 / (255 - Self.bright))
-                weight *= 1 + Self.shine * excess * excess
-            }
-            unsafe weights.base[i] = weight
-        }
         let tallest = spans.max() ?? 0
-        let (sums, memory) = unsafe (scratch.base, scratch.base + count)
+        let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
+        let person = unsafe outline.coefficients
+        unsafe kernels.pointee.weigh(
+            cells.y.base, outline.isFresh ? person.a : nil, outline.isFresh ? person.b : nil, count, Self.covered,
+            Self.bright, isShining ? Self.shine : 0, weights.base)
         let (weights, weighted) = unsafe (weights.base, weighted.base)
         unsafe spans.withUnsafeBufferPointer { spans in
             guard let spans = spans.baseAddress else { return }
             unsafe kernels.pointee.disc(
-                weights, CInt(columns), CInt(rows), CInt(reach), spans, tallest, sums, memory)
+                weights, CInt(columns), CInt(rows), CInt(reach), spans, tallest, totals, memory)
             for plane in 0..<3 {
                 let from = unsafe plane == 0 ? cells.y.base : plane == 1 ? cells.u.base : cells.v.base
-                for i in 0..<count { unsafe weighted[i] = from[i] * weights[i] }
-                let to = unsafe result + plane * count
+                unsafe kernels.pointee.multiply(from, weights, count, weighted)
                 unsafe kernels.pointee.disc(
-                    weighted, CInt(columns), CInt(rows), CInt(reach), spans, tallest, to, memory)
-                for i in 0..<count { unsafe to[i] = max(0, min(255, to[i] / sums[i])) }
+                    weighted, CInt(columns), CInt(rows), CInt(reach), spans, tallest, sums, memory)
+                unsafe kernels.pointee.divide(sums, totals, count, result + plane * count)
             }
         }
     }
@@ -187,7 +181,7 @@ public struct BackgroundPainter: ~Copyable {
                     guard let bytes = bytes.baseAddress, let samples = samples.baseAddress,
                         let matte = matte.baseAddress
                     else { return }
-                    let brush = unsafe Brush(
+                    var brush = unsafe Brush(
                         kernels: kernels, background: background, opacity: opacity, layout: cells.layout,
                         isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
                         length: length, matte: matte, bytes: bytes)
@@ -212,13 +206,18 @@ public struct BackgroundPainter: ~Copyable {
     let layout: FrameLayout
     /// Whether everything is background.
     let isWhole: Bool
-    let back: UnsafeMutablePointer<Float>
-    let room: UnsafeMutablePointer<Float>
-    let lines: UnsafeMutablePointer<Float>
+    let back: UnsafeMutablePointer<Int16>
+    let room: UnsafeMutablePointer<Int16>
+    let lines: UnsafeMutablePointer<Int16>
     let samples: UnsafeMutablePointer<UInt8>
     let length: Int
     let matte: UnsafePointer<UInt8>
     let bytes: UnsafeMutablePointer<UInt8>
+
+    /// The rows of cells above and below the centres between which pixels are painted.
+    var cellRows = (upper: 0, lower: 0)
+    /// The last row of the background's cells that was brought to the frame's width.
+    var lastRow = -1
 
     /// Whether the background comes from cells.
     private var hasCells: Bool {
@@ -237,36 +236,49 @@ public struct BackgroundPainter: ~Copyable {
     }
 
     /// Paints the rows between the centres of two rows of cells.
-    func paint(
+    mutating func paint(
         _ interval: Int, _ down: CellSteps, _ contents: [UInt8], _ luma: coutline_steps, _ chroma: coutline_steps
     ) {
         let rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
         guard !rows.isEmpty else { return }
+        unsafe cellRows = (max(0, interval - 1), min(PictureCells.rows - 1, interval))
         let all = GapRun(first: 0, end: PictureCells.columns + 1, content: .background)
         var next = unsafe isWhole ? all : contents.run(from: 0, interval)
         while let run = next {
             if run.content != .person {
-                unsafe expand(run, interval, luma, chroma)
+                unsafe expandBack(luma, chroma)
+                if unsafe isReplacing, run.content == .edge { unsafe expandRoom(run, luma, chroma) }
                 for y in rows { unsafe paint(run, y, down.weights[y], luma, chroma) }
             }
             next = unsafe isWhole ? nil : contents.run(from: run.end, interval)
         }
     }
 
-    /// Interpolates the rows of cells above and below to a run's samples.
-    private func expand(_ run: GapRun, _ interval: Int, _ luma: coutline_steps, _ chroma: coutline_steps) {
-        let columns = PictureCells.columns
-        let (upper, lower) = (max(0, interval - 1) * columns, min(PictureCells.rows - 1, interval) * columns)
+    /// Interpolates the background's rows of cells above and below to the frame's width, each once.
+    private mutating func expandBack(_ luma: coutline_steps, _ chroma: coutline_steps) {
+        guard unsafe hasCells, unsafe lastRow < cellRows.lower else { return }
+        for row in unsafe max(cellRows.upper, lastRow + 1)...cellRows.lower {
+            unsafe expand(back, row, 0, PictureCells.columns + 1, to: row & 1, luma, chroma)
+        }
+        unsafe lastRow = cellRows.lower
+    }
+
+    /// Interpolates the room's rows of cells above and below to a run's samples.
+    private func expandRoom(_ run: GapRun, _ luma: coutline_steps, _ chroma: coutline_steps) {
+        unsafe expand(room, cellRows.upper, run.first, run.end, to: 6, luma, chroma)
+        unsafe expand(room, cellRows.lower, run.first, run.end, to: 7, luma, chroma)
+    }
+
+    /// Interpolates the gaps of a row of cells to the frame's width, in all planes.
+    /// - Parameter line: the first plane's line; the next plane's is 2 later.
+    private func expand(
+        _ cells: UnsafePointer<Int16>, _ row: Int, _ first: Int, _ end: Int, to line: Int, _ luma: coutline_steps,
+        _ chroma: coutline_steps
+    ) {
         for plane in 0..<(unsafe layout.chroma != nil ? 3 : 1) {
-            let steps = unsafe plane == 0 ? luma : chroma
-            func expand(_ cells: UnsafePointer<Float>, _ line: Int) {
-                let from = unsafe cells + plane * PictureCells.count
-                let to = unsafe lines + (line + 2 * plane) * length
-                unsafe kernels.pointee.expand(from + upper, steps, CInt(run.first), CInt(run.end), to)
-                unsafe kernels.pointee.expand(from + lower, steps, CInt(run.first), CInt(run.end), to + length)
-            }
-            if unsafe hasCells { unsafe expand(back, 0) }
-            if unsafe isReplacing, run.content == .edge { unsafe expand(room, 6) }
+            let from = unsafe cells + plane * PictureCells.count + row * PictureCells.columns
+            let to = unsafe lines + (line + 2 * plane) * length
+            unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
         }
     }
 
@@ -285,7 +297,7 @@ public struct BackgroundPainter: ~Copyable {
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
         guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
         var share = unsafe row + start
-        if shift.x == 1, unsafe !isWhole {
+        if shift.x == 1, unsafe !isWhole && needsMatte(run) {
             let halved = unsafe samples + 9 * length
             unsafe kernels.pointee.halve(row + 2 * first, CInt(count), halved)
             unsafe share = UnsafePointer(halved)
@@ -300,6 +312,9 @@ public struct BackgroundPainter: ~Copyable {
         let pair = unsafe bytes + min(site.offset, chroma.u.offset) + y * site.stride + 4 * first
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
+
+    /// Whether a run shows more than the background.
+    private func needsMatte(_ run: GapRun) -> Bool { unsafe run.content == .edge || !background.hidesRoom }
 
     /// Makes a run's samples of one plane, and writes them to the frame if it is not packed.
     /// - Returns: the samples.
@@ -316,7 +331,9 @@ public struct BackgroundPainter: ~Copyable {
         let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe background {
-        case .blur, .gradient: unsafe kernels.pointee.mix(line, line + length, below, width, other)
+        case .blur, .gradient: 
+            let (upper, lower) = unsafe (line + (cellRows.upper & 1) * length, line + (cellRows.lower & 1) * length)
+            unsafe kernels.pointee.mix(upper, lower, below, width, other)
         case .picture(let picture):
             let shift = unsafe plane == 0 ? 0 : layout.format.chromaShift.x
             let from = y * picture.width + start << shift
@@ -327,7 +344,7 @@ public struct BackgroundPainter: ~Copyable {
         case .adjusted: break
         }
         var made = unsafe other
-        if unsafe run.content == .edge || !background.hidesRoom {
+        if unsafe needsMatte(run) {
             unsafe made = own
             unsafe kernels.pointee.gather(out, CInt(step), width, own)
             switch unsafe background {

@@ -3,12 +3,12 @@ import COutline
 /// Runs a model in working memory of its own.
 @safe struct OutlineNetwork: ~Copyable {
     let model: OutlineModel
-    private var memory: Floats
+    private var memory: VectorBuffer<Float>
     private let kernels: UnsafePointer<coutline_kernels>
 
     init(_ model: OutlineModel) {
         self.model = model
-        memory = Floats(count: model.memory)
+        memory = VectorBuffer<Float>(count: model.memory)
         unsafe kernels = coutline_kernels(model.isWide ? 1 : 0)
     }
 

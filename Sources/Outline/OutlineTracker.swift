@@ -39,20 +39,20 @@ public struct OutlineTracker: ~Copyable {
     private var cells: PictureCells?
     private var network: OutlineNetwork?
     /// The mask of the network, settled over time; person is 1.
-    private var mask = Floats(count: 0)
+    private var mask = VectorBuffer<Float>(count: 0)
     /// Tells the main person from others; nil until that is asked for.
     private var selector: PersonSelector?
     /// What the matte shows, as a mask, if that is not everybody.
-    private var selected = Floats(count: 0)
+    private var selected = VectorBuffer<Float>(count: 0)
     /// Luma of the cells at the network's last run.
-    private var lastLuma = Floats(count: 0)
-    private var change = Floats(count: 0)
+    private var lastLuma = VectorBuffer<Float>(count: 0)
+    private var change = VectorBuffer<Float>(count: 0)
     /// The guided filter's coefficients: the matte, from 0 to 1, is a * luma + b.
-    private var a = Floats(count: 0)
-    private var b = Floats(count: 0)
-    private var scratch = Floats(count: 0)
+    private var a = VectorBuffer<Float>(count: 0)
+    private var b = VectorBuffer<Float>(count: 0)
+    private var scratch = VectorBuffer<Float>(count: 0)
     /// Rows of coefficients, at the frame's width: of the cells above and below.
-    private var rows = Floats(count: 0)
+    private var rows = VectorBuffer<Float>(count: 0)
     private(set) var matte: [UInt8] = []
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
@@ -138,16 +138,16 @@ public struct OutlineTracker: ~Copyable {
         }
         guard cells?.layout != layout else { return }
         if scratch.count == 0 {
-            mask = Floats(count: PictureCells.count)
-            lastLuma = Floats(count: PictureCells.count)
-            change = Floats(count: PictureCells.count)
-            a = Floats(count: PictureCells.count)
-            b = Floats(count: PictureCells.count)
-            scratch = Floats(count: 5 * PictureCells.count + 1024)
+            mask = VectorBuffer<Float>(count: PictureCells.count)
+            lastLuma = VectorBuffer<Float>(count: PictureCells.count)
+            change = VectorBuffer<Float>(count: PictureCells.count)
+            a = VectorBuffer<Float>(count: PictureCells.count)
+            b = VectorBuffer<Float>(count: PictureCells.count)
+            scratch = VectorBuffer<Float>(count: 5 * PictureCells.count + 1024)
         }
         reset()
         cells = PictureCells(layout)
-        rows = Floats(count: 4 * (layout.width + 64))
+        rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
     }
@@ -184,7 +184,7 @@ public struct OutlineTracker: ~Copyable {
     ) {
         self.subject = subject
         guard subject != .everybody else { return }
-        if selected.count == 0 { selected = Floats(count: PictureCells.count) }
+        if selected.count == 0 { selected = VectorBuffer<Float>(count: PictureCells.count) }
         var selector = selector.take() ?? PersonSelector()
         let cell = Point(
             Float(layout.width) / Float(PictureCells.columns), Float(layout.height) / Float(PictureCells.rows))
@@ -297,9 +297,9 @@ public struct OutlineTracker: ~Copyable {
         cells = consume taken
     }
 
-    /// The matte at a cell, from 0 to 1.
-    @unsafe func share(ofCell i: Int, luma: Float) -> Float {
-        unsafe max(0, min(1, a.base[i] * luma + b.base[i]))
+    /// The matte at each cell, as coefficients of its luma: a * luma + b, clamped to 0...1.
+    var coefficients: (a: UnsafePointer<Float>, b: UnsafePointer<Float>) {
+        unsafe (UnsafePointer(a.base), UnsafePointer(b.base))
     }
 }
 
@@ -327,8 +327,13 @@ extension CellSteps {
     @unsafe func withSteps(_ body: (coutline_steps) -> Void) {
         unsafe starts.withUnsafeBufferPointer { starts in
             unsafe weights.withUnsafeBufferPointer { weights in
-                guard let starts = starts.baseAddress, let weights = weights.baseAddress else { return }
-                unsafe body(coutline_steps(cells: CInt(self.starts.count - 2), starts: starts, weights: weights))
+                unsafe shares.withUnsafeBufferPointer { shares in
+                    guard let starts = starts.baseAddress, let weights = weights.baseAddress,
+                        let shares = shares.baseAddress
+                    else { return }
+                    let cells = CInt(self.starts.count - 2)
+                    unsafe body(coutline_steps(cells: cells, starts: starts, weights: weights, shares: shares))
+                }
             }
         }
     }

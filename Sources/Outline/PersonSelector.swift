@@ -28,7 +28,7 @@ public struct OutlineHead: Sendable {
 /// what is connected, people who do by whose head is nearest. Once made, nothing allocates.
 struct PersonSelector: ~Copyable {
     /// The mask of the main person; of the frame before, until it is selected again.
-    private(set) var kept = Floats(count: PictureCells.count)
+    private(set) var kept = VectorBuffer<Float>(count: PictureCells.count)
     /// Whether somebody was kept.
     private(set) var isKeeping = false
     /// How each cell was reached, or 255; and the cells whose neighbours have yet to be reached.
@@ -57,7 +57,7 @@ struct PersonSelector: ~Copyable {
 
     /// Selects the main person: by the head; else the one who overlaps most with the one before; else the largest.
     /// - Parameter cell: the size of a cell, pixels.
-    mutating func select(_ mask: borrowing Floats, _ heads: borrowing [OutlineHead], cell: Point) {
+    mutating func select(_ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], cell: Point) {
         let main = heads.firstIndex { $0.isMain }
         for i in reached.indices { reached[i] = 255 }
         queue.removeAll(keepingCapacity: true)
@@ -86,7 +86,7 @@ struct PersonSelector: ~Copyable {
     }
 
     /// Starts from the cells of a head.
-    private mutating func seed(_ mask: borrowing Floats, _ head: OutlineHead, _ cell: Point) {
+    private mutating func seed(_ mask: borrowing VectorBuffer<Float>, _ head: OutlineHead, _ cell: Point) {
         let (columns, rows) = (PictureCells.columns, PictureCells.rows)
         let (middle, half) = (head.center / cell, Point(repeating: head.size) / cell)
         guard middle.x.isFinite, middle.y.isFinite, half.x.isFinite, half.y.isFinite else { return }
@@ -100,7 +100,7 @@ struct PersonSelector: ~Copyable {
     }
 
     /// Starts from the largest connected part of the mask.
-    private mutating func seedLargest(_ mask: borrowing Floats) {
+    private mutating func seedLargest(_ mask: borrowing VectorBuffer<Float>) {
         var (best, area) = (0, 0)
         for i in reached.indices where reached[i] == 255 {
             guard unsafe mask.base[i] > 0.5 else { continue }
@@ -115,7 +115,7 @@ struct PersonSelector: ~Copyable {
     }
 
     /// Reaches all cells that are connected with those reached so far, and the edge around them.
-    private mutating func grow(_ mask: borrowing Floats, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point)
+    private mutating func grow(_ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point)
     {
         let (columns, count) = (PictureCells.columns, PictureCells.count)
         var next = 0

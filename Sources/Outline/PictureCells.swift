@@ -8,6 +8,8 @@ struct CellSteps {
     let starts: [Int32]
     /// The weight of the next cell at each sample.
     let weights: [Float]
+    /// The same in 32768ths, at most 32767.
+    let shares: [Int16]
 
     /// - Parameters:
     ///   - cells: the number of cells.
@@ -22,15 +24,19 @@ struct CellSteps {
                 weights[Int(sample)] = (Float(sample) + 0.5) / size - (Float(cell) - 0.5)
             }
         }
-        (self.starts, self.weights) = (starts, weights)
+        self.init(starts, weights)
     }
 
     /// The steps of samples that pairs of these share.
     init(half full: CellSteps, samples: Int) {
-        starts = full.starts.dropLast().map { $0 / 2 } + [Int32(samples)]
-        weights =
-            (0..<samples).map { (full.weights[2 * $0] + full.weights[2 * $0 + 1]) / 2 }
-            + [Float](repeating: 0, count: 8)
+        let weights: [Float] = (0..<samples).map { (full.weights[2 * $0] + full.weights[2 * $0 + 1]) / 2 }
+        let starts: [Int32] = full.starts.dropLast().map { $0 / 2 }
+        self.init(starts + [Int32(samples)], weights + [Float](repeating: 0, count: 8))
+    }
+
+    private init(_ starts: [Int32], _ weights: [Float]) {
+        (self.starts, self.weights) = (starts, weights)
+        shares = weights.map { Int16(max(0, min(32767, $0 * 32768))) } + [Int16](repeating: 0, count: 16)
     }
 }
 
@@ -41,9 +47,9 @@ struct PictureCells: ~Copyable {
     static let count = columns * rows
 
     /// Mean samples, 0 to 255, row by row.
-    var y = Floats(count: count)
-    var u = Floats(count: count)
-    var v = Floats(count: count)
+    var y = VectorBuffer<Float>(count: count)
+    var u = VectorBuffer<Float>(count: count)
+    var v = VectorBuffer<Float>(count: count)
     /// The layout of the frames that are measured.
     let layout: FrameLayout
     /// How pixels lie between cells.
@@ -90,35 +96,32 @@ struct PictureCells: ~Copyable {
                     let end = max(first + 1, Self.top(row + 1, of: height))
                     let at = row * Self.columns
                     let to = unsafe (means.y + at, means.u + at, means.v + at)
-                    unsafe sums.update(repeating: 0, count: 4 * width)
-                    let weight = 1 / Float(end - first)
+                    let (weight, lines) = (1 / Float(end - first), CInt(end - first))
                     if isPacked, let (u, v) = chroma {
                         let start = min(luma.offset, u.offset)
-                        for line in first..<end {
-                            unsafe kernels.pointee.add_row(
-                                bytes + start + line * luma.stride, sums, CInt(4 * chromaWidth))
-                        }
+                        unsafe kernels.pointee.sum_rows(
+                            bytes + start + first * luma.stride, luma.stride, lines, CInt(4 * chromaWidth), sums)
                         unsafe Self.cells(sums + luma.offset - start, 2, edges, weight, to.0, kernels)
                         unsafe Self.cells(sums + u.offset - start, 4, chromaEdges, weight, to.1, kernels)
                         unsafe Self.cells(sums + v.offset - start, 4, chromaEdges, weight, to.2, kernels)
                         continue
                     }
-                    for line in first..<end {
-                        unsafe kernels.pointee.add_row(bytes + luma.offset + line * luma.stride, sums, CInt(width))
-                    }
+                    unsafe kernels.pointee.sum_rows(
+                        bytes + luma.offset + first * luma.stride, luma.stride, lines, CInt(width), sums)
                     unsafe Self.cells(sums, 1, edges, weight, to.0, kernels)
                     guard let (u, v) = chroma else { continue }
-                    unsafe sums.update(repeating: 0, count: 4 * width)
                     let (upper, lower) = (first >> shift, max(first >> shift + 1, end >> shift))
+                    let (share, chromaLines) = (1 / Float(lower - upper), CInt(lower - upper))
                     let isPaired = u.step == 2
-                    for line in upper..<lower {
-                        unsafe kernels.pointee.add_row(
-                            bytes + u.offset + line * u.stride, sums, CInt(isPaired ? 2 * chromaWidth : chromaWidth))
-                        if isPaired { continue }
-                        unsafe kernels.pointee.add_row(
-                            bytes + v.offset + line * v.stride, sums + 2 * width, CInt(chromaWidth))
+                    let start = isPaired ? min(u.offset, v.offset) : u.offset
+                    unsafe kernels.pointee.sum_rows(
+                        bytes + start + upper * u.stride, u.stride, chromaLines,
+                        CInt(isPaired ? 2 * chromaWidth : chromaWidth), sums)
+                    if !isPaired {
+                        unsafe kernels.pointee.sum_rows(
+                            bytes + v.offset + upper * v.stride, v.stride, chromaLines, CInt(chromaWidth),
+                            sums + 2 * width)
                     }
-                    let share = 1 / Float(lower - upper)
                     unsafe Self.cells(sums, isPaired ? 2 : 1, chromaEdges, share, to.1, kernels)
                     unsafe Self.cells(
                         isPaired ? sums + 1 : sums + 2 * width, isPaired ? 2 : 1, chromaEdges, share, to.2, kernels)

@@ -9,8 +9,8 @@ import Testing
 /// Who is the main person, and what is drawn in front of people and behind them.
 @Suite struct PersonTests {
     /// A mask of some rectangles of cells; everything else is none.
-    private func mask(_ people: [(columns: Range<Int>, rows: Range<Int>)]) -> Floats {
-        let mask = Floats(count: PictureCells.count)
+    private func mask(_ people: [(columns: Range<Int>, rows: Range<Int>)]) -> VectorBuffer<Float> {
+        let mask = VectorBuffer<Float>(count: PictureCells.count)
         for (columns, rows) in people {
             for row in rows { for column in columns { unsafe mask.base[row * PictureCells.columns + column] = 1 } }
         }

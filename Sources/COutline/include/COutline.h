@@ -14,6 +14,9 @@
 /// The channels of a pixel are padded to a multiple of this.
 enum { coutline_block = 8 };
 
+/// Samples of the background's cells are 16-bit numbers with this many bits after the point.
+enum { coutline_fraction = 6 };
+
 enum coutline_activation {
     coutline_none,
     coutline_relu,
@@ -34,11 +37,12 @@ struct coutline_window {
 
 /// Bilinear interpolation from `cells` cells to more samples: `starts` has the first sample after each cell's centre
 /// (cells + 2 of them: the first is 0, the last the number of samples), `weights` the next cell's weight at each
-/// sample, followed by 8 more floats.
+/// sample, followed by 8 more floats; `shares` the same, times 32768 and at most 32767, followed by 16 more.
 struct coutline_steps {
     int cells;
     const int32_t *_Nonnull starts;
     const float *_Nonnull weights;
+    const int16_t *_Nonnull shares;
 };
 
 struct coutline_kernels {
@@ -79,10 +83,11 @@ struct coutline_kernels {
 
     // MARK: the picture, reduced to cells
 
-    /// Adds a row's bytes to sums.
-    void (*_Nonnull add_row)(const uint8_t *_Nonnull row, uint16_t *_Nonnull sums, int count);
-    /// The means of cells from the sums of rows. A cell has the samples from edges[i] up to edges[i + 1], `step` bytes
-    /// apart; `weight` is 1 / rows.
+    /// The sums of `height` rows of bytes, at most 257 of them.
+    void (*_Nonnull sum_rows)(const uint8_t *_Nonnull rows, ptrdiff_t stride, int height, int count,
+                              uint16_t *_Nonnull sums);
+    /// The means of cells from the sums of rows. A cell has the samples from edges[i] up to edges[i + 1], `step` sums
+    /// apart: all have equally many, or some one more, and at least one. Reads one sum more. `weight` is 1 / rows.
     void (*_Nonnull cells)(const uint16_t *_Nonnull sums, int step, const int32_t *_Nonnull edges, int count,
                            float weight, float *_Nonnull out);
     /// RGB from 0 to 1 from YUV samples (BT.601): r = luma * (y - black) + v_to_r * (v - 128), and so on.
@@ -114,15 +119,26 @@ struct coutline_kernels {
 
     // MARK: the background
 
+    /// The weight of cells in a blur: the more of the person they show (a * luma + b, 0 to 1), the less, down to
+    /// `covered`; luma above `bright` adds up to `shine` times the weight. Without coefficients, nothing is covered.
+    void (*_Nonnull weigh)(const float *_Nonnull luma, const float *_Nullable a, const float *_Nullable b, size_t count,
+                           float covered, float bright, float shine, float *_Nonnull out);
+    void (*_Nonnull multiply)(const float *_Nonnull a, const float *_Nonnull b, size_t count, float *_Nonnull out);
+    /// Samples of cells from sums of weighted samples and sums of weights.
+    void (*_Nonnull divide)(const float *_Nonnull sums, const float *_Nonnull weights, size_t count,
+                            int16_t *_Nonnull out);
     /// Sums over ellipses: out[y][x] = the sum of in[y + dy][x + dx] over |dy| <= spans[dx + radius]. Beyond the edge,
     /// the edge is repeated. The width is a multiple of 32. Scratch: (height + 2 * reach + 1) * (width + 2 * radius),
     /// where `reach` is the longest span.
     void (*_Nonnull disc)(const float *_Nonnull in, int width, int height, int radius, const int32_t *_Nonnull spans,
                           int reach, float *_Nonnull out, float *_Nonnull scratch);
-    /// Rows of two cell rows, mixed, as samples.
-    void (*_Nonnull mix)(const float *_Nonnull upper, const float *_Nonnull lower, float below, int count,
+    /// As `expand`, for samples of cells. Writes up to 16 samples more.
+    void (*_Nonnull expand_samples)(const int16_t *_Nonnull cells, struct coutline_steps steps, int first, int end,
+                                    int16_t *_Nonnull out);
+    /// Mixes two expanded rows of cells to bytes. Reads and writes up to 16 samples more.
+    void (*_Nonnull mix)(const int16_t *_Nonnull upper, const int16_t *_Nonnull lower, float below, int count,
                          uint8_t *_Nonnull out);
-    /// Lays a background behind the person: out = m * out + (1 - m) * back.
+    /// Lays a background behind the person: out = m * out + (1 - m) * back. Reads and writes up to 16 bytes more.
     void (*_Nonnull lay)(const uint8_t *_Nonnull back, const uint8_t *_Nonnull matte, int count,
                          uint8_t *_Nonnull out);
     /// Replaces the background by another, after removing its colour from the person's edge: what is left of a sample
@@ -133,7 +149,7 @@ struct coutline_kernels {
     /// Changes the background's samples linearly: out = m * out + (1 - m) * (gain * (out - zero) + zero + offset).
     void (*_Nonnull adjust)(const uint8_t *_Nonnull matte, float gain, float offset, int zero, int count,
                             uint8_t *_Nonnull out);
-    /// The matte of pairs of pixels, which share chroma.
+    /// The matte of pairs of pixels, which share chroma. Reads up to 32 bytes more, and writes up to 16.
     void (*_Nonnull halve)(const uint8_t *_Nonnull matte, int count, uint8_t *_Nonnull out);
     /// Copies samples that are `step` bytes apart to neighbouring bytes, and back.
     void (*_Nonnull gather)(const uint8_t *_Nonnull from, int step, int count, uint8_t *_Nonnull to);
