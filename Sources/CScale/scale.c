@@ -108,10 +108,47 @@ static void mix_packed(const struct cscale_rows *y_rows, const struct cscale_row
     }
 }
 
+/// 16 channels of four rows, weighted.
+static inline __m256i weighted_rows(const uint8_t *at, intptr_t stride, const __m256i weights[4]) {
+    __m256i sum = _mm256_set1_epi16(32);
+    for (int i = 0; i < 4; i++) {
+        const __m256i row = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(at + (i - 1) * stride)));
+        sum = _mm256_add_epi16(sum, _mm256_mullo_epi16(row, weights[i]));
+    }
+    return _mm256_srai_epi16(sum, 6);
+}
+
+/// Four pixels from seven: those of `a` and the first three of `b`.
+static inline __m256i weighted_columns(__m256i a, __m256i b, const __m256i weights[4]) {
+    // Shifts keep each half of a vector by itself, so the halves in the middle come first.
+    const __m256i middle = _mm256_permute2x128_si256(a, b, 0x21);
+    __m256i sum = _mm256_add_epi16(_mm256_set1_epi16(32), _mm256_mullo_epi16(a, weights[0]));
+    sum = _mm256_add_epi16(sum, _mm256_mullo_epi16(_mm256_alignr_epi8(middle, a, 8), weights[1]));
+    sum = _mm256_add_epi16(sum, _mm256_mullo_epi16(middle, weights[2]));
+    sum = _mm256_add_epi16(sum, _mm256_mullo_epi16(_mm256_alignr_epi8(b, middle, 8), weights[3]));
+    const __m256i mixed = _mm256_srai_epi16(sum, 6);
+    const __m256i alpha = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(mixed, 0xff), 0xff);
+    return _mm256_min_epi16(mixed, alpha);
+}
+
+static void interpolate(const uint8_t *pixels, intptr_t stride, uint64_t across, uint64_t down, uint8_t *out) {
+    __m256i columns[4], rows[4];
+    for (int i = 0; i < 4; i++) {
+        columns[i] = _mm256_set1_epi16((int16_t)(across >> 16 * i));
+        rows[i] = _mm256_set1_epi16((int16_t)(down >> 16 * i));
+    }
+    // Twelve pixels, beginning one before the first.
+    const __m256i first = weighted_rows(pixels - 4, stride, rows), second = weighted_rows(pixels + 12, stride, rows),
+                  third = weighted_rows(pixels + 28, stride, rows);
+    const __m256i packed = _mm256_packus_epi16(weighted_columns(first, second, columns),
+                                               weighted_columns(second, third, columns));
+    _mm256_storeu_si256((void *)out, _mm256_permute4x64_epi64(packed, 0xd8));
+}
+
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
-    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed, pack};
+    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed, pack, interpolate};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

@@ -83,9 +83,14 @@ struct MovedTests {
                 for opacity in [1, 0.4] {
                     var wanted = Reference(layout)
                     var frame = wanted.frame()
+                    var other = wanted.frame()
                     let art = try Self.art(of: layer, map, layout)
                     wanted.compositeLayer(art.map { $0 * opacity }, Paint())
-                    compositeLayer(layer, moved: map, Paint(opacity: Float(opacity)), onto: &frame)
+                    let paint = Paint(opacity: Float(opacity))
+                    compositeLayer(layer, moved: map, paint, onto: &frame)
+                    compositeLayer(layer, moved: map, paint, mayBeWide: false, onto: &other)
+                    let isSame = (0..<frame.bytes.count).allSatisfy { frame.bytes[$0] == other.bytes[$0] }
+                    #expect(isSame, "\(format) at \(corner) by \(map): without AVX2 it looks different")
                     let error = wanted.error(of: frame)
                     #expect(error <= 3, "\(format) at \(corner) by \(map), opacity \(opacity): off by \(error) levels")
                 }

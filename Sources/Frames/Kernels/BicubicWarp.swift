@@ -1,3 +1,4 @@
+import CScale
 import SystemKit
 
 /// Composites a layer through an affine map that is nearly a translation, with bicubic sampling. Allocates nothing.
@@ -12,9 +13,10 @@ import SystemKit
 ///   - paint: blend mode, opacity and light.
 ///   - error: the largest allowed displacement, pixels. Above 1/16 the groups of eight pixels become visible, unless
 ///     what they show moves fast.
+///   - mayBeWide: whether AVX2 may be used, with the same result.
 public func compositeLayer(
     _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
-    onto frame: inout Frame
+    mayBeWide: Bool = true, onto frame: inout Frame
 ) {
     let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
     guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
@@ -36,9 +38,10 @@ public func compositeLayer(
                 else { return }
                 let art = unsafe SampledArt(
                     words, width: region.width, height: region.height, stride: rowWords, isNearArt: isNear, .moved)
-                let sampler = BicubicSampler(
+                let sampler = unsafe BicubicSampler(
                     art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
-                    gain: UInt32((min(paint.opacity, 1) * 256).rounded()))
+                    gain: UInt32((min(paint.opacity, 1) * 256).rounded()),
+                    kernels: mayBeWide ? cscale_kernels() : nil)
                 // Mapped at the centre of the eight pixels, then shifted back to the first of them.
                 let middle: Float = 3.5
                 for y in stride(from: top, to: bottom, by: rows) {
@@ -86,6 +89,8 @@ extension ArtBlocks {
     let stepU: Int
     let stepV: Int
     let gain: UInt32
+    /// The kernels for AVX2, if they may be used.
+    let kernels: UnsafePointer<cscale_kernels>?
 
     /// Fraction bits of a fixed-point position, of which the highest six select the weights.
     private static let fraction = 22
@@ -127,6 +132,10 @@ extension ArtBlocks {
             let target = unsafe base + half * 32
             if fu | fv == 0 {
                 unsafe target.copyMemory(from: place, byteCount: 32)
+            } else if let kernels = unsafe kernels {
+                unsafe kernels.pointee.interpolate(
+                    place.assumingMemoryBound(to: UInt8.self), art.stride &* 4, Taps(fu).bits, Taps(fv).bits,
+                    target.assumingMemoryBound(to: UInt8.self))
             } else {
                 unsafe mix(place, art.stride &* 4, Taps(fu), Taps(fv), target)
             }
@@ -145,6 +154,9 @@ private struct Taps {
         let taps = Taps.table[place]
         (first, second, third, fourth) = (taps.x, taps.y, taps.z, taps.w)
     }
+
+    /// All four, the first one's bits lowest.
+    var bits: UInt64 { unsafe unsafeBitCast(SIMD4(first, second, third, fourth), to: UInt64.self) }
 
     private static let table: [64 of SIMD4<Int16>] = InlineArray { i in
         let t = Float(i) / 64
