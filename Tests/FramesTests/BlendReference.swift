@@ -43,6 +43,8 @@ struct Reference {
     func frame() -> Frame {
         var frame = Frame(layout)
         var bytes = frame.mutableBytes
+        // Bytes between the planes' rows too, so that whole frames can be compared.
+        for i in 0..<bytes.count { bytes[i] = 0 }
         for y in 0..<layout.height {
             for x in 0..<layout.width { bytes[lumaOffset(x, y)] = UInt8(luma[y * layout.width + x]) }
         }
