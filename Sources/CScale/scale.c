@@ -15,25 +15,25 @@ static void gather(const uint8_t *bytes, int step, int count, uint8_t *out) {
 static inline __m256i load(const void *from) { return _mm256_loadu_si256(from); }
 
 /// A group of filtered samples from its halves' 16 input samples.
-static inline __m256i filtered(const uint8_t *low, const uint8_t *high, __m256i places, __m256i weights) {
+static inline __m256i filtered(const uint8_t *low, const uint8_t *high, __m256i shuffle, __m256i weights) {
     const __m256i halves = _mm256_loadu2_m128i((const void *)high, (const void *)low);
-    const __m256i pairs = _mm256_shuffle_epi8(halves, places);
+    const __m256i pairs = _mm256_shuffle_epi8(halves, shuffle);
     // maddubs multiplies unsigned by signed bytes, so 128 is subtracted from the samples.
     return _mm256_maddubs_epi16(weights, _mm256_xor_si256(pairs, _mm256_set1_epi8(-128)));
 }
 
 static void filter(const uint8_t *samples, const struct cscale_filter *filter, int16_t *out) {
-    const __m256i places = load(filter->places), weights = load(filter->weights);
+    const __m256i shuffle = load(filter->shuffle), weights = load(filter->weights);
     const uint8_t *next = samples + filter->starts[0];
     int i = 0;
-    for (; i < filter->regular; i++) {
-        const __m256i group = filtered(next, next + filter->advance, places, weights);
+    for (; i < filter->uniform; i++) {
+        const __m256i group = filtered(next, next + filter->step, shuffle, weights);
         _mm256_storeu_si256((void *)(out + 16 * i), group);
-        next += 2 * filter->advance;
+        next += 2 * filter->step;
     }
     for (; i < filter->groups; i++) {
         const int32_t *starts = filter->starts + 2 * i;
-        const __m256i group = filtered(samples + starts[0], samples + starts[1], load(filter->places + 32 * i),
+        const __m256i group = filtered(samples + starts[0], samples + starts[1], load(filter->shuffle + 32 * i),
                                        load(filter->weights + 32 * i));
         _mm256_storeu_si256((void *)(out + 16 * i), group);
     }
@@ -42,13 +42,13 @@ static void filter(const uint8_t *samples, const struct cscale_filter *filter, i
 // 64 * 32768 / 255: the rows are 255 times the samples, and the product is shifted by 15 bits.
 enum { one = 8224 };
 
-static inline __m256i weight(int below) { return _mm256_set1_epi16((below * one + 128) >> 8); }
+static inline __m256i weight(int second_weight) { return _mm256_set1_epi16((second_weight * one + 128) >> 8); }
 
 /// Mixes 16 samples from the `i`th on. Products are rounded to 64ths of a sample.
 static inline __m256i mixed(const struct cscale_rows *rows, int i) {
-    const __m256i weight_b = weight(rows->below), weight_a = _mm256_sub_epi16(_mm256_set1_epi16(one), weight_b);
-    const __m256i sum = _mm256_add_epi16(_mm256_mulhrs_epi16(load(rows->above + i), weight_a),
-                                         _mm256_mulhrs_epi16(load(rows->other + i), weight_b));
+    const __m256i weight_b = weight(rows->second_weight), weight_a = _mm256_sub_epi16(_mm256_set1_epi16(one), weight_b);
+    const __m256i sum = _mm256_add_epi16(_mm256_mulhrs_epi16(load(rows->first + i), weight_a),
+                                         _mm256_mulhrs_epi16(load(rows->second + i), weight_b));
     return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(128 * 64 + 32)), 6);
 }
 

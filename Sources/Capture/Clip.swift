@@ -22,18 +22,18 @@ public struct Clip: FrameSource, ~Copyable {
     private let loop: Bool
     private var decoder: ChildProcess?
     /// The decoder of the next run through the file, started before this run's end so that a looped clip has no gap.
-    private var upcoming: ChildProcess?
+    private var nextDecoder: ChildProcess?
     /// The number of frames in a run, as estimated or as counted in the last one.
     private var runLength: Int?
     private var frame: Frame
     /// The number of bytes of `frame` that were read.
-    private var filled = 0
+    private var bytesRead = 0
     /// Whether `frame` holds the beginning of a frame that never became whole, over the one before.
     private var isTorn = false
     /// The number of frames delivered so far.
-    private var number = 0
+    private var delivered = 0
     /// The number of frames delivered in this run through the file.
-    private var numberInRun = 0
+    private var deliveredInRun = 0
 
     /// Opens and probes the file, and starts to decode.
     /// - Parameters:
@@ -77,19 +77,19 @@ public struct Clip: FrameSource, ~Copyable {
     ) throws -> Arrival {
         guard decoder != nil else {
             // A photo remains in `frame`.
-            guard loop, file.isPhoto, number > 0 else { return .end }
+            guard loop, file.isPhoto, delivered > 0 else { return .end }
             try deliverFrame(body)
             return .frame
         }
-        while filled < layout.byteCount {
-            switch try decoder?.read(into: &frame, from: filled) ?? .end {
-            case .bytes(let count): filled += count
+        while bytesRead < layout.byteCount {
+            switch try decoder?.read(into: &frame, from: bytesRead) ?? .end {
+            case .bytes(let count): bytesRead += count
             case .nothing: return .nothing
             case .end: return try endRun()
             }
         }
         decoder?.drainErrors()
-        filled = 0
+        bytesRead = 0
         if file.isPhoto { _ = finishDecoder() }
         startNextDecoder()
         try deliverFrame(body)
@@ -103,8 +103,8 @@ public struct Clip: FrameSource, ~Copyable {
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
-        guard number > 0, filled == 0, !isTorn else { return false }
-        try body(frame.view, time(of: number - 1))
+        guard delivered > 0, bytesRead == 0, !isTorn else { return false }
+        try body(frame.view, time(of: delivered - 1))
         return true
     }
 
@@ -115,16 +115,16 @@ public struct Clip: FrameSource, ~Copyable {
 
     private mutating func deliverFrame(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         isTorn = false
-        number += 1
-        numberInRun += 1
-        try body(frame.view, time(of: number - 1))
+        delivered += 1
+        deliveredInRun += 1
+        try body(frame.view, time(of: delivered - 1))
     }
 
     /// Starts the next run's decoder a second before it is needed, since it takes part of that until its first picture.
     /// If it cannot start, the run's end tries again and reports the error.
     private mutating func startNextDecoder() {
-        guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
-        upcoming = try? file.decode()
+        guard loop, let rate, let runLength, deliveredInRun + Int(rate) >= runLength, nextDecoder == nil else { return }
+        nextDecoder = try? file.decode()
     }
 
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
@@ -136,27 +136,29 @@ public struct Clip: FrameSource, ~Copyable {
 
     /// Handles the end of the decoder's output: the clip is over, or something went wrong.
     private mutating func endRun() throws -> Arrival {
-        if filled > 0 {
+        if bytesRead > 0 {
             damaged += 1
             isTorn = true
         }
-        filled = 0
+        bytesRead = 0
         guard let (exit, lastLine) = finishDecoder() else { return .end }
-        let said = lastLine.map { ": \($0)" } ?? ""
+        let reason = lastLine.map { ": \($0)" } ?? ""
         if case .signal = exit {
             throw Problem(
-                .gone, "ffmpeg stopped decoding \(file.path) after \(number) frames (\(exit))\(said)",
+                .gone, "ffmpeg stopped decoding \(file.path) after \(delivered) frames (\(exit))\(reason)",
                 fix: "try again")
         }
-        guard numberInRun > 0 else {
+        guard deliveredInRun > 0 else {
             throw Problem(
-                .unusable, "cannot decode \(file.path): ffmpeg produced no frame (\(exit))\(said)",
+                .unusable, "cannot decode \(file.path): ffmpeg produced no frame (\(exit))\(reason)",
                 fix: "the file is damaged; try another copy")
         }
-        if let lastLine { warning = "\(file.path) is damaged, only \(numberInRun) frames could be read: \(lastLine)" }
+        if let lastLine {
+            warning = "\(file.path) is damaged, only \(deliveredInRun) frames could be read: \(lastLine)"
+        }
         guard loop else { return .end }
-        (runLength, numberInRun) = (numberInRun, 0)
-        let next = try upcoming.take() ?? file.decode()
+        (runLength, deliveredInRun) = (deliveredInRun, 0)
+        let next = try nextDecoder.take() ?? file.decode()
         descriptor = next.pipe
         decoder = consume next
         return .nothing

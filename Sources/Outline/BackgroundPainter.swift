@@ -331,7 +331,7 @@ public struct BackgroundPainter: ~Copyable {
         let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe background {
-        case .blur, .gradient: 
+        case .blur, .gradient:
             let (upper, lower) = unsafe (line + (cellRows.upper & 1) * length, line + (cellRows.lower & 1) * length)
             unsafe kernels.pointee.mix(upper, lower, below, width, other)
         case .picture(let picture):

@@ -115,8 +115,9 @@ struct PersonSelector: ~Copyable {
     }
 
     /// Reaches all cells that are connected with those reached so far, and the edge around them.
-    private mutating func grow(_ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point)
-    {
+    private mutating func grow(
+        _ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point
+    ) {
         let (columns, count) = (PictureCells.columns, PictureCells.count)
         var next = 0
         while next < queue.count {

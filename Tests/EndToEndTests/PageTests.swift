@@ -203,6 +203,35 @@ extension EndToEnd {
             }
         }
 
+        @Test
+        func `an uploaded picture is kept once, under a name that is safe, and what is no picture changes nothing`()
+            throws
+        {
+            func pictures() -> [String] { stage.scratch.names(in: "config/guise/Pictures").sorted() }
+            func upload(_ file: String, named name: String) throws -> Int {
+                try stage.curl("/picture?name=\(name)", "--data-binary @\(file)", to: "answer")
+            }
+            try stage.scratch.make("beach.png", "-f lavfi -i testsrc2=size=320x180 -frames:v 1")
+            try stage.scratch.shell("head -c 3000 beach.png > half.png")
+            // "../../beach.png": a path is no name.
+            #expect(try upload("beach.png", named: "..%2F..%2Fbeach.png") == 200)
+            let name = try #require(try stage.json("answer")["picture"]?.string)
+            #expect(name == "beach.jpg")
+            #expect(pictures() == [name])
+            #expect(try upload("beach.png", named: "beach.png") == 200)
+            #expect(try stage.json("answer")["picture"]?.string == name, "the same picture was kept twice")
+            for (file, code) in [("half.png", 422), ("jar", 415)] {
+                #expect(try upload(file, named: "other.png") == code, "\(file)")
+                #expect(try stage.json("answer")["error"]?["message"]?.string?.contains("/proc/") == false)
+            }
+            #expect(pictures() == [name])
+            _ = try stage.scratch.guise("wear", "background-picture")
+            defer { _ = try? stage.scratch.guise("clear") }
+            #expect(try stage.scratch.guise("set", "background-picture", "picture", name).code == 0)
+            let refused = try stage.scratch.guise("set", "background-picture", "picture", "nosuch.jpg")
+            #expect(refused.code != 0, "a picture that is not there was taken")
+        }
+
         @Test func `masks are shown on the sample and on the user's own face`() throws {
             #expect(try stage.curl("/thumbnail?mask=santa", to: "santa.jpg") == 200)
             #expect(try stage.curl("/thumbnail?mask=crown", to: "crown.jpg") == 200)

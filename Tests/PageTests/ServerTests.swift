@@ -51,7 +51,7 @@ import Testing
                 #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(path)")
             }
         }
-        for path in ["/photo", "/face"] {
+        for path in ["/photo", "/picture", "/face"] {
             #expect(try fixture.ask("POST", path, own, body: [1]).status == 403, "without an origin")
             #expect(try fixture.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }

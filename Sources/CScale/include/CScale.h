@@ -12,24 +12,24 @@ enum { cscale_group = 16 };
 struct cscale_filter {
     /// Groups of output samples; at least one.
     int groups;
-    /// The number of first groups that have the first one's places and weights, and whose halves are `advance` input
+    /// The number of first groups that have the first one's order and weights, and whose halves are `step` input
     /// samples apart: nearly all of them if 1920 samples become 1280.
-    int regular;
-    int advance;
+    int uniform;
+    int step;
     /// The first of 16 input samples from which half a group is made: two for each group.
     const int32_t *_Nonnull starts;
     /// Where the two samples of each output are among those 16: `2 * cscale_group` for each group.
-    const uint8_t *_Nonnull places;
+    const uint8_t *_Nonnull shuffle;
     /// The weights of the two samples, of which the sum is 255.
     const uint8_t *_Nonnull weights;
 };
 
 /// Two rows that `filter` wrote, and how they are mixed.
 struct cscale_rows {
-    const int16_t *_Nonnull above;
-    const int16_t *_Nonnull other;
+    const int16_t *_Nonnull first;
+    const int16_t *_Nonnull second;
     /// The second row's weight, 0 to 256.
-    int below;
+    int second_weight;
 };
 
 struct cscale_kernels {

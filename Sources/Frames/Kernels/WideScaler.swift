@@ -136,9 +136,10 @@ import CScale
         let second = min(first + 1, filter.rows.samples.upperBound - 1)
         unsafe prepare(component, source, site, filter, first)
         unsafe prepare(component, source, site, filter, second)
-        let below = CInt(filter.rows.weights[row][4])
+        let secondWeight = CInt(filter.rows.weights[row][4])
         return LinePair(
-            first: slot(component, first) * lineLength, second: slot(component, second) * lineLength, below: below)
+            first: slot(component, first) * lineLength, second: slot(component, second) * lineLength,
+            secondWeight: secondWeight)
     }
 
     private func slot(_ component: Int, _ line: Int) -> Int { 2 * component + line & 1 }
@@ -189,10 +190,10 @@ import CScale
 private struct LinePair {
     let first: Int
     let second: Int
-    let below: CInt
+    let secondWeight: CInt
 
     @unsafe func rows(in lines: UnsafePointer<Int16>) -> cscale_rows {
-        unsafe cscale_rows(above: lines + first, other: lines + second, below: below)
+        unsafe cscale_rows(first: lines + first, second: lines + second, second_weight: secondWeight)
     }
 }
 
@@ -200,10 +201,10 @@ private struct LinePair {
 private struct WideFilter: ~Copyable {
     private let groups: Int
     private var starts: [Int32]
-    private var places: [UInt8]
+    private var shuffle: [UInt8]
     private var weights: [UInt8]
     /// The number of first groups that are like the first one, and the input samples from half to half in them.
-    private var (regular, advance) = (0, 0)
+    private var (uniform, step) = (0, 0)
 
     /// Input samples from which half a group is made. As long as nothing is reduced to half, 8 outputs need no more.
     static let window = 16
@@ -211,8 +212,8 @@ private struct WideFilter: ~Copyable {
     init(_ filter: ScaleFilter) {
         groups = filter.first.count / cscale_group
         starts = Array(repeating: 0, count: 2 * groups)
-        places = Array(repeating: 0, count: 32 * groups)
-        weights = places
+        shuffle = Array(repeating: 0, count: 32 * groups)
+        weights = shuffle
         set(filter)
     }
 
@@ -227,32 +228,32 @@ private struct WideFilter: ~Copyable {
                 let place = Int(filter.first[x]) - start
                 // Of 65535, and of 255.
                 let weight = UInt8((Int(filter.weights[x][0]) + 128) / 257)
-                (places[2 * x], places[2 * x + 1]) = (UInt8(place), UInt8(min(place + 1, Self.window - 1)))
+                (shuffle[2 * x], shuffle[2 * x + 1]) = (UInt8(place), UInt8(min(place + 1, Self.window - 1)))
                 (weights[2 * x], weights[2 * x + 1]) = (weight, 255 - weight)
             }
         }
-        (regular, advance) = (0, Int(starts[1] - starts[0]))
-        while regular < groups, isLikeFirst(regular) { regular += 1 }
+        (uniform, step) = (0, Int(starts[1] - starts[0]))
+        while uniform < groups, isLikeFirst(uniform) { uniform += 1 }
     }
 
     private func isLikeFirst(_ group: Int) -> Bool {
-        (0..<2).allSatisfy { Int(starts[2 * group + $0] - starts[0]) == (2 * group + $0) * advance }
+        (0..<2).allSatisfy { Int(starts[2 * group + $0] - starts[0]) == (2 * group + $0) * step }
             && (0..<32).allSatisfy {
-                places[32 * group + $0] == places[$0] && weights[32 * group + $0] == weights[$0]
+                shuffle[32 * group + $0] == shuffle[$0] && weights[32 * group + $0] == weights[$0]
             }
     }
 
     func withFilter(_ body: (cscale_filter) -> Void) {
         unsafe starts.withUnsafeBufferPointer { starts in
-            unsafe places.withUnsafeBufferPointer { places in
+            unsafe shuffle.withUnsafeBufferPointer { shuffle in
                 unsafe weights.withUnsafeBufferPointer { weights in
-                    guard let starts = starts.baseAddress, let places = places.baseAddress,
+                    guard let starts = starts.baseAddress, let shuffle = shuffle.baseAddress,
                         let weights = weights.baseAddress
                     else { return }
                     unsafe body(
                         cscale_filter(
-                            groups: CInt(groups), regular: CInt(regular), advance: CInt(advance), starts: starts,
-                            places: places, weights: weights))
+                            groups: CInt(groups), uniform: CInt(uniform), step: CInt(step), starts: starts,
+                            shuffle: shuffle, weights: weights))
                 }
             }
         }
