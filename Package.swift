@@ -213,7 +213,7 @@ let package = Package(
             name: "GuiseTests",
             dependencies: [
                 "guise", "TestSupport", "SystemKit", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy",
-                "Publish", "Engine", "Control", "Page",
+                "Publish", "Engine", "Control", "Page", "V4L2",
             ], swiftSettings: hotSettings),
         // Runs the built program as a user would.
         .testTarget(

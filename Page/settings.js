@@ -1,5 +1,6 @@
 // Settings: controls for the configuration's keys, the camera, and the configuration's file.
 
+import { refresh as refreshControls } from "./camera-controls.js";
 import { ask, on } from "./connection.js";
 import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
@@ -200,4 +201,6 @@ export async function refresh() {
     source = status.source ?? "";
     showCameras();
     show();
+    // A camera that can't be asked now has a note in the list.
+    refreshControls().catch(() => {});
 }

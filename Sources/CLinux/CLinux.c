@@ -2,6 +2,8 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -13,3 +15,15 @@ int clinux_memory_file(const char *name) {
 }
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+int clinux_query_menu(int descriptor, uint32_t control, uint32_t index, struct clinux_menu_item *item) {
+    struct v4l2_querymenu query = {.id = control, .index = index};
+    int result;
+    do result = ioctl(descriptor, VIDIOC_QUERYMENU, &query);
+    while (result < 0 && errno == EINTR);
+    if (result < 0) return errno;
+    // A menu of numbers has its value in the same place.
+    memcpy(item->name, query.name, sizeof item->name);
+    memcpy(&item->value, query.name, sizeof item->value);
+    return 0;
+}

@@ -45,6 +45,8 @@ public struct Camera: FrameSource, ~Copyable {
     public var settings: [ControlSetting] { ring.device.settings }
     /// Sets some of the camera's controls.
     public func set(_ settings: [ControlSetting]) { ring.device.set(settings) }
+    /// Sets controls by their names, as far as the camera has them.
+    public func restore(_ values: [String: Int32]) { ring.device.restore(values) }
 
     /// Readable when a frame is available.
     public var descriptor: CInt? { ring.device.descriptor }
@@ -161,7 +163,8 @@ extension Camera {
     }
 
     /// The first camera by device number: colour cameras before others, and real ones before other programs' loopbacks.
-    static func best(in listings: [DeviceListing]) throws(Problem) -> String {
+    /// - Throws: `Problem` if there is none.
+    public static func best(in listings: [DeviceListing]) throws(Problem) -> String {
         // Infrared cameras, which send only grey, are used only if there is no other.
         let cameras = listings.filter(\.isCamera)
         let best = cameras.first { $0.hasColor && !$0.isLoopback } ?? cameras.first(where: \.hasColor) ?? cameras.first

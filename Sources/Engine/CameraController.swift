@@ -26,6 +26,10 @@ package final class CameraController: Sendable {
         var selection = 0
         /// True if the frame loop has a source, or one is ready for it.
         var isServed = false
+        /// True if the frame loop still has the source of the request before.
+        var isBesidePrevious = false
+        /// True if the source could not be opened beside that one.
+        var isBlocked = false
         var isOpen = true
     }
 
@@ -66,10 +70,13 @@ package final class CameraController: Sendable {
 
     // MARK: - for the frame loop
 
-    /// Changes the source that is to be open; nil closes it. The frame loop returns the source that it has.
-    package func request(_ wanted: CameraRequest?) {
+    /// Changes the source that is to be open; nil closes it.
+    /// - Parameter isBesidePrevious: whether the frame loop keeps the source that it has until this one is there, or
+    ///   until `isBlocked`. Otherwise it has returned it.
+    package func request(_ wanted: CameraRequest?, besidePrevious isBesidePrevious: Bool = false) {
         state.withLock { state in
             state.wanted = wanted
+            (state.isBesidePrevious, state.isBlocked) = (isBesidePrevious, false)
             state.selection += 1
             state.problem = nil
             if state.ready != nil { state.spent = state.ready.take() }
@@ -93,6 +100,7 @@ package final class CameraController: Sendable {
         var giving: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
             state.spent = giving.take()
+            state.isBesidePrevious = false
             if let problem {
                 state.problem = problem
                 state.unreported = problem
@@ -105,6 +113,10 @@ package final class CameraController: Sendable {
     /// Whether the source could not be opened or was lost; nil if that is just changing, since the frame loop may not
     /// wait for it.
     package var isFailing: Bool? { state.withLockIfAvailable { $0.problem != nil } }
+
+    /// Whether the source waits for the previous one to be returned, such as for its share of the USB bus; nil if that
+    /// is just changing.
+    package var isBlocked: Bool? { state.withLockIfAvailable { $0.isBlocked } }
 
     package func close() {
         state.withLock { $0.isOpen = false }
@@ -158,7 +170,17 @@ package final class CameraController: Sendable {
                 wake.signal()
             } catch {
                 let problem = error as? Problem ?? Problem(.system, "\(error)")
-                state.withLock { if $0.selection == selection { $0.problem = problem } }
+                let isBlocked = state.withLock { state in
+                    guard state.selection == selection else { return false }
+                    if state.isBesidePrevious { state.isBlocked = true } else { state.problem = problem }
+                    return state.isBesidePrevious
+                }
+                if isBlocked {
+                    // The loop returns the previous source, and that wakes this thread.
+                    wake.signal()
+                    wait(milliseconds: Int(Self.pauses[0] * 1000))
+                    continue
+                }
                 if lastReported != problem { failed(problem) }
                 lastReported = problem
                 wake.signal()

@@ -55,8 +55,10 @@ package struct FrameLoop: ~Copyable {
     private var wanted: CameraController.CameraRequest?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
-    /// True if the pipeline's picture is of the current source, or frozen, so that it may be published again.
+    /// True if the pipeline's picture is of the current source, or of the one that it replaces, or frozen, so that it
+    /// may be published again.
     private var hasPicture = false
+    private var replacement = Replacement.none
     /// The revision of the placeholders that the outputs have for a crash.
     private var placeholderRevision = -1
 
@@ -157,6 +159,15 @@ package struct FrameLoop: ~Copyable {
         case sourceEnded
     }
 
+    /// The change to another source, or to another size. The last picture stays until the new source's first frame.
+    private enum Replacement {
+        case none
+        /// The new source is being opened; the previous one may still deliver frames.
+        case opening
+        /// The new source is open, and has not delivered a frame yet.
+        case opened
+    }
+
     /// The loss of a source that `cameraController` manages. It is reported, and the source is opened again.
     private struct SourceLoss: Error {
         let problem: Problem
@@ -213,32 +224,55 @@ package struct FrameLoop: ~Copyable {
             isNeeded && !settings.isPaused
             ? CameraController.CameraRequest(source: settings.source, camera: settings.camera) : nil
         if want != wanted {
-            returnSource(nil)
-            dependencies.cameraController.request(want)
+            let hasSource = source != nil
+            replacement = want != nil && (hasSource || replacement != .none) ? .opening : .none
+            // Another device is opened beside this one; the same one must be closed first.
+            let isBeside = want != nil && hasSource && want?.source != wanted?.source
+            if !isBeside {
+                returnSource(nil)
+                loopStatus.camera = want == nil ? .closed : .opening
+            }
+            dependencies.cameraController.request(want, besidePrevious: isBeside)
             wanted = want
-            loopStatus.camera = want == nil ? .closed : .opening
         }
-        if source == nil, let fresh = dependencies.cameraController.takeSource() {
+        if replacement == .opening, source != nil, dependencies.cameraController.isBlocked == true {
+            returnSource(nil)
+            loopStatus.camera = .opening
+        }
+        if source == nil || replacement == .opening, let fresh = dependencies.cameraController.takeSource() {
+            returnSource(nil)
+            if replacement == .opening { replacement = .opened }
             // A file that stands in for a camera runs at its own rate, like a camera.
             (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
             pipeline.restart()
-            if !settings.isFrozen { hasPicture = false }
+            forgetPicture()
             arrived = now
             loopStatus.camera = .open
         }
         if source == nil, want != nil, let isFailing = dependencies.cameraController.isFailing {
             loopStatus.camera = isFailing ? .lost : .opening
+            if isFailing {
+                replacement = .none
+                forgetPicture()
+            }
         }
     }
 
+    /// Forgets the last picture, unless it is to stay: it shows a previous scene with previous masks.
+    private mutating func forgetPicture() { if !settings.isFrozen, replacement == .none { hasPicture = false } }
+
     private mutating func returnSource(_ problem: Problem?) {
         guard let ending = source.take() else { return }
-        // The picture shows a previous scene with previous masks.
-        if !settings.isFrozen { hasPicture = false }
-        dependencies.cameraController.returnSource(ending, problem)
+        // What befalls a source that is being replaced is of no interest.
+        let isReplaced = replacement == .opening
+        if problem != nil {
+            if !isReplaced { replacement = .none }
+            loopStatus.camera = isReplaced ? .opening : .lost
+        }
+        forgetPicture()
+        dependencies.cameraController.returnSource(ending, isReplaced ? nil : problem)
         (loopStatus.faces, loopStatus.predicted) = (0, 0)
-        if problem != nil { loopStatus.camera = .lost }
     }
 
     /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
@@ -314,7 +348,9 @@ package struct FrameLoop: ~Copyable {
     /// True if something is published when the source has no frame. Otherwise the sinks wait for the file.
     private var fillsGaps: Bool { isSourceManaged || !isShowing }
     /// True if the last frame is published in this case.
-    private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
+    private var isLate: Bool {
+        hasPicture && ((source != nil || replacement != .none) && isShowing || settings.isFrozen)
+    }
     /// The time in nanoseconds from the last published frame to such a frame.
     private var fillGap: UInt64 {
         isLate && isShowing ? Self.repeatNanoseconds : loopStatus.hasViewers ? Self.placeholderGap : Self.idleGap
@@ -405,6 +441,7 @@ package struct FrameLoop: ~Copyable {
         // While paused or frozen, the loop continues as if no frame had arrived.
         guard isComposed else { return isShowing ? .frame : .nothing }
         hasPicture = true
+        if replacement == .opened { replacement = .none }
         let before = threadTime()
         switch pipeline.gate.outcome {
         case .publishable(let frame):
@@ -478,12 +515,14 @@ package struct FrameLoop: ~Copyable {
     private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
-        if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
+        // Masks that were put on meanwhile can't be drawn on the picture of a source that is gone.
+        let isCurrent = isLate && (replacement == .none || !pipeline.hasMaskUpdate)
+        if isCurrent, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
             try publish(frame, faces: pipeline.monitoredFaces)
             answerCaptureRequests(frame)
         } else {
             let kind: Placeholders.Kind =
-                settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle
+                settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isCurrent ? .hidden : .idle
             try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isReplacement: true) }
             switch kind {
             case .paused: refuseCaptureRequests("Guise is paused")

@@ -1,13 +1,33 @@
 import Capture
 import Engine
+import JSON
 import Synchronization
 import SystemKit
 import V4L2
 
-/// The identities and control settings of opened cameras. A camera that was unplugged is found again by its name and
-/// location, because its number may belong to another camera by then. Its controls, such as brightness, are restored to
-/// their last values; otherwise Guise does not change them.
+/// The identities and control settings of cameras. A camera that was unplugged is found again by its name and location,
+/// because its number may belong to another camera by then. Its controls, such as brightness, are restored to their
+/// last values. Values that were set through Guise are kept in `cameras.json` in the user's state folder, and set again
+/// when the camera is first opened; otherwise Guise does not change controls.
 final class CameraSettingsStore: Sendable {
+    /// The way to the controls of cameras, which tests replace.
+    struct Access: Sendable {
+        /// The node of the camera that a source stands for; nil if it is no camera, or none is connected.
+        var find: @Sendable (SourceSpec) -> String?
+        /// Opens a camera's controls, beside whoever reads its frames.
+        var open: @Sendable (String) throws -> any CameraControls & ~Copyable
+
+        static let devices = Access { source in
+            switch source {
+            case .camera: try? Camera.best(in: listDevices())
+            case .device(let path): mayExist(path) ? path : nil
+            case .sample, .file: nil
+            }
+        } open: { path in
+            try Device(path: path)
+        }
+    }
+
     private struct Known {
         let identity: Camera.Identity
         /// The camera's last device node.
@@ -18,8 +38,49 @@ final class CameraSettingsStore: Sendable {
         var settings: [ControlSetting]
     }
 
+    /// The values that were set through Guise on one camera.
+    private struct Remembered: Codable, Equatable {
+        var name: String
+        var bus: String
+        var controls: [String: Int32]
+    }
+
+    private struct CamerasFile: Codable {
+        var cameras: [Remembered]
+    }
+
+    private struct Memory {
+        /// nil until the file was read.
+        var cameras: [Remembered]?
+        var isChanged = false
+    }
+
+    /// A camera and its controls.
+    struct Controlled {
+        let name: String
+        let path: String
+        let controls: [CameraControl]
+    }
+
+    /// The file; nil without a home folder.
+    let path: String?
+    private let access: Access
     /// The known cameras, by requested source.
     private let known = Mutex<[String: Known]>([:])
+    private let memory = Mutex(Memory())
+    /// Locked while controls are changed, so that no two changes mix.
+    private let changing = Mutex(())
+
+    /// The most cameras that are remembered; the one set longest ago is forgotten first.
+    private static let maxCameras = 50
+
+    /// - Parameter folder: the user's state folder; nil without a home folder.
+    init(folder: String?, _ access: Access = .devices) {
+        path = folder.map { "\($0)/cameras.json" }
+        self.access = access
+    }
+
+    // MARK: - for the camera's thread
 
     /// Opens a source. A camera that was unplugged meanwhile gets its settings back.
     /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
@@ -43,8 +104,12 @@ final class CameraSettingsStore: Sendable {
         let size = wanted.camera
         let camera = try Camera(path: path, width: size.width, height: size.height, rate: size.rate)
         let nodeVersion = FileVersion(camera.path)
-        if let before, before.identity == camera.identity, before.nodeVersion != nodeVersion {
-            camera.set(ControlSetting.lost(of: before.settings, now: camera.settings))
+        let isSame = before?.identity == camera.identity
+        if !isSame || before?.nodeVersion != nodeVersion {
+            if isSame, let before { camera.set(ControlSetting.lost(of: before.settings, now: camera.settings)) }
+            do {
+                camera.restore(try remembered(name: camera.identity.card, bus: camera.identity.bus))
+            } catch { log("guise: the camera's controls stay as they are: \(error)", .warning) }
         }
         let now = Known(
             identity: camera.identity, path: camera.path, nodeVersion: nodeVersion, settings: camera.settings)
@@ -60,6 +125,95 @@ final class CameraSettingsStore: Sendable {
             guard let device = try? Device(path: camera.path) else { continue }
             let settings = device.settings
             if !settings.isEmpty { known.withLock { $0[source]?.settings = settings } }
+        }
+    }
+
+    // MARK: - for requests
+
+    /// The controls of the camera that a source stands for, open or not; nil if it is no camera, or none is connected.
+    /// - Throws: `Problem` if the camera can't be opened.
+    func controls(of source: String) throws -> Controlled? {
+        guard let path = node(of: source) else { return nil }
+        return Self.controlled(try access.open(path), path)
+    }
+
+    /// Sets a control, and remembers it for this camera.
+    /// - Parameters:
+    ///   - control: its name; nil: all, to the camera's own defaults, and nothing is remembered any more.
+    ///   - text: as `CameraControls.set` reads it.
+    /// - Returns: nil if there is no camera, as `controls(of:)`.
+    /// - Throws: as `CameraControls.set`, and `Problem` if the camera can't be opened or the file is damaged.
+    func set(_ control: String?, to text: String, of source: String) throws -> Controlled? {
+        guard let path = node(of: source) else { return nil }
+        return try changing.withLock { _ in
+            // Before the camera is changed: what can't be remembered isn't set.
+            _ = try remembered(name: "", bus: "")
+            let camera = try access.open(path)
+            let isDefault = text.lowercased() == "default"
+            var values: [(name: String, value: Int32)] = []
+            if let control { values = try camera.set(control, to: text) } else { camera.reset() }
+            let (name, bus) = (camera.capabilities.card, camera.capabilities.bus)
+            memory.withLock { memory in
+                var cameras = memory.cameras ?? []
+                var controls =
+                    control == nil ? [:] : Self.index(name, bus, in: cameras).map { cameras[$0].controls } ?? [:]
+                for (name, value) in values { controls[name] = isDefault && name == control ? nil : value }
+                // Also without values: those of another camera of the same name are not meant for this one any more.
+                cameras.removeAll { $0.name == name && $0.bus == bus }
+                cameras.append(Remembered(name: name, bus: bus, controls: controls))
+                memory.isChanged = memory.isChanged || cameras != memory.cameras
+                memory.cameras = Array(cameras.suffix(Self.maxCameras))
+            }
+            return Self.controlled(camera, path)
+        }
+    }
+
+    private static func controlled(
+        _ camera: borrowing any CameraControls & ~Copyable, _ path: String
+    ) -> Controlled {
+        Controlled(name: camera.capabilities.card, path: path, controls: camera.controls)
+    }
+
+    /// The node of the camera that a source stands for.
+    private func node(of source: String) -> String? {
+        let camera = known.withLock { $0[source] }
+        if let camera, camera.nodeVersion == FileVersion(camera.path) { return camera.path }
+        return camera?.identity.path ?? access.find(SourceSpec(source))
+    }
+
+    // MARK: - the file
+
+    /// Writes the remembered values, if they have changed.
+    /// - Throws: `Problem` if the file cannot be written.
+    func saveChanges() throws {
+        guard let path, let cameras = memory.withLock({ $0.isChanged ? $0.cameras : nil }) else { return }
+        try writeAtomically(JSON(encoding: CamerasFile(cameras: cameras)).pages + "\n", to: path)
+        memory.withLock { memory in
+            // A change meanwhile is written the next time.
+            if memory.cameras == cameras { memory.isChanged = false }
+        }
+    }
+
+    /// The remembered values of a camera, by their controls' names: those of this camera at this place, or else of one
+    /// of the same name.
+    /// - Throws: `Problem` with file, line and key if the file is invalid.
+    func remembered(name: String, bus: String) throws -> [String: Int32] {
+        try memory.withLock { memory in
+            let cameras = try memory.cameras ?? Self.read(path)
+            memory.cameras = cameras
+            return Self.index(name, bus, in: cameras).map { cameras[$0].controls } ?? [:]
+        }
+    }
+
+    private static func index(_ name: String, _ bus: String, in cameras: [Remembered]) -> Int? {
+        cameras.lastIndex { $0.name == name && $0.bus == bus } ?? cameras.lastIndex { $0.name == name }
+    }
+
+    private static func read(_ path: String?) throws -> [Remembered] {
+        guard let path, mayExist(path) else { return [] }
+        let text = try JSON(contents(of: path), file: path)
+        do { return try text.decoded(as: CamerasFile.self).cameras } catch let problem as Problem {
+            throw Problem(.system, "\(path): \(problem)", fix: "correct the file, or delete it")
         }
     }
 }

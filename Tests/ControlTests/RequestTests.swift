@@ -74,6 +74,11 @@ struct RequestTests {
         (#"{"request":"doctor"}"#, ServiceRequest.doctor),
         (#"{"request":"page"}"#, ServiceRequest.page),
         (#"{"request":"use","device":"auto"}"#, DeviceRequest.use("auto")),
+        (#"{"request":"camera"}"#, DeviceRequest.camera),
+        (
+            #"{"request":"camera","action":"set","control":"gain","value":50}"#, DeviceRequest.setControl("gain", 50)
+        ),
+        (#"{"request":"camera","action":"reset"}"#, DeviceRequest.resetCamera),
         (#"{"request":"subscribe","events":["faces"]}"#, SubscriptionRequest.subscribe([.faces])),
         (#"{"request":"stop"}"#, ServiceRequest.stop),
     ]
@@ -126,6 +131,7 @@ struct RequestTests {
         (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
+        (#"{"request": "camera", "action": "set", "control": "gain"}"#, .badValue, "'value' is missing"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
         (#"[1]"#, .badValue, "expected an object {...}"),
     ])

@@ -360,9 +360,63 @@ import Testing
         stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
         stage.end(at: 0.9)
         try stage.run([log])
-        #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])
-        // There is no such camera.
+        // There is no such camera, beside the first one or without it.
+        #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7", "/dev/video7"])
+        #expect(stage.cameras.failures == [Cameras.absence])
         #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
+    }
+
+    /// - Parameter isBlocked: whether the second camera can't be opened beside the first one.
+    @Test(arguments: [false, true])
+    func `another camera takes over without a placeholder`(isBlocked: Bool) throws {
+        let stage = try Stage()
+        let first = stage.camera(Script.frames(60, gray: 100))
+        if isBlocked { stage.cameras.add(Problem(.busy, "no room on the bus")) }
+        // It takes half a second to deliver.
+        let second = stage.camera((0..<30).map { .gray(150, at: 0.5 + Double($0) / 30) })
+        let log = stage.sink()
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
+        stage.end(at: 1.4)
+        try stage.run([log])
+        let begin = try #require(log.shots.firstIndex { $0.gray == 100 })
+        let grays = log.shots[begin...].map(\.gray)
+        #expect(grays.allSatisfy { $0 == 100 || $0 == 150 } && grays.last == 150, "\(grays)")
+        let gaps = zip(log.shots[begin...], log.shots[(begin + 1)...]).map { $1.time - $0.time }
+        #expect(gaps.allSatisfy { $0 < 0.26 })
+        #expect(first.seen.closed == 1 && second.seen.opened == 1 && stage.cameras.failures.isEmpty)
+        #expect(stage.cameras.times.count == (isBlocked ? 3 : 2))
+    }
+
+    @Test func `for another size the camera is closed first, and the last picture stays meanwhile`() throws {
+        let stage = try Stage()
+        let first = stage.camera(Script.frames(60, gray: 100))
+        let second = stage.camera((0..<30).map { .gray(150, at: 0.5 + Double($0) / 30) })
+        let log = stage.sink()
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.camera.width = 640 } }
+        let closed = Atomic<Int>(0)
+        stage.at(0.9) { closed.store(first.seen.closed, ordering: .relaxed) }
+        stage.end(at: 1.4)
+        try stage.run([log])
+        #expect(closed.load(ordering: .relaxed) == 1 && second.seen.opened == 1)
+        let begin = try #require(log.shots.firstIndex { $0.gray == 100 })
+        let grays = log.shots[begin...].map(\.gray)
+        #expect(grays.allSatisfy { $0 == 100 || $0 == 150 } && grays.last == 150, "\(grays)")
+    }
+
+    @Test func `if the next camera delivers nothing, a placeholder replaces the picture of the last one`() throws {
+        let stage = try Stage()
+        stage.placeholders.draw(.problem, "No picture", "")
+        _ = stage.camera(Script.frames(60, gray: 100))
+        let second = stage.camera([])
+        let log = stage.sink()
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
+        stage.end(at: 12)
+        try stage.run([log])
+        #expect(second.seen.closed == 1 && stage.cameras.failures.first?.kind == .gone)
+        #expect(log.shots(from: 11).allSatisfy { $0.gray == nil })
     }
 
     @Test(arguments: [false, true])

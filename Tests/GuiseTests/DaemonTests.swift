@@ -32,8 +32,10 @@ import Testing
         /// - Parameters:
         ///   - configuration: the user's file; nil: none.
         ///   - source: the loop's source; empty: a file, which can't be changed.
+        ///   - camera: the camera whose controls can be set; nil: none is connected.
         init(
             _ configuration: String? = DaemonFixture.standard, source: String = "camera",
+            camera: CameraSettingsTests.FakeCamera? = nil,
             outputLayout: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
             scratch = try ScratchFolder()
@@ -61,7 +63,7 @@ import Testing
             daemon = try Daemon(
                 context, mailbox, loader, pageService, outputs: ["nowhere"], outputLayout: outputLayout,
                 context.configurationText,
-                looks)
+                looks, CameraSettingsStore(folder: context.paths.state, CameraSettingsTests.access(camera)))
         }
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
@@ -734,6 +736,36 @@ import Testing
             requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
         )
         #expect(fixture.mailbox.settings.source == clip)
+    }
+
+    @Test func `the camera's controls are listed, set and reset, and remembered`() throws {
+        let fixture = try DaemonFixture(camera: CameraSettingsTests.FakeCamera())
+        func gain(_ reply: JSON) -> JSON? { reply["controls"]?.elements.first { $0["name"]?.string == "gain" } }
+        let listed = try fixture.ask(.device(.camera))
+        #expect(listed["camera"]?.string == "Webcam" && listed["path"]?.string == "/dev/video0")
+        #expect(
+            try #require(gain(listed)).text
+                == #"{"name":"gain","title":"Gain","kind":"integer","min":0,"max":100,"step":1,"default":20,"#
+                + #""value":20,"inactive":true,"automatic":true,"governor":"auto-gain"}"#)
+        let set = try fixture.ask(.device(.setControl("gain", 50)))
+        #expect(gain(set)?["value"]?.number == 50 && gain(set)?["automatic"]?.bool == false)
+        let auto = try fixture.ask(.device(.setControl("auto-gain", true)))
+        #expect(gain(auto)?["automatic"]?.bool == true)
+        try fixture.daemon.saveChanges()
+        #expect(Fixtures.exists(fixture.scratch.path("state/guise/cameras.json")))
+        let reset = try fixture.ask(.device(.resetCamera))
+        #expect(gain(reset)?["value"]?.number == 20)
+        for (command, code) in [
+            (DeviceRequest.setControl("gain", 101), RequestError.Code.badValue),
+            (.setControl("sharpness", 1), .badValue),
+        ] {
+            #expect(fixture.requestError(.device(command))?.code == code)
+        }
+        // The sample has no controls.
+        _ = try fixture.ask(.device(.use("sample")))
+        #expect(try fixture.ask(.device(.camera)).text == #"{"camera":null,"path":null,"controls":[]}"#)
+        #expect(fixture.requestError(.device(.setControl("gain", 50)))?.code == .notNow)
+        #expect(fixture.requestError(.device(.resetCamera))?.message.contains("`guise use`") == true)
     }
 
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {

@@ -72,6 +72,33 @@ struct DeviceTests {
         #expect(camera.damaged == 0)
     }
 
+    @Test func `a camera's controls are listed, and set by another descriptor while it streams`() throws {
+        var camera = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
+        let device = try Device(path: "/dev/video0")
+        let controls = device.controls
+        let brightness = try #require(controls.first { $0.name == "brightness" })
+        #expect(brightness.kind == .integer && brightness.range == 0...255 && brightness.standard == 128)
+        // vivid leaves items out of its menu, and its menu of numbers has the Fibonacci numbers.
+        let menu = try #require(controls.first { $0.title == "Menu" })
+        let numbers = try #require(controls.first { $0.title == "Integer Menu" })
+        guard case .menu(let items) = menu.kind, case .menu(let values) = numbers.kind else {
+            Issue.record("\(menu.kind), \(numbers.kind)")
+            return
+        }
+        #expect(items.map(\.value) == [1, 3, 4] && items[1].name == "Menu Item 3")
+        #expect(values.first { $0.value == 4 }?.name == "5")
+        try frames(1, of: &camera)
+        #expect(try device.set("brightness", to: "77").map(\.value) == [77])
+        #expect(try device.set("gain", to: "50").map(\.name) == ["auto-gain", "gain"])
+        #expect(device.controls.first { $0.name == "gain" }?.isInactive == false)
+        try frames(2, of: &camera)
+        #expect(camera.damaged == 0)
+        device.reset()
+        let now = device.controls
+        #expect(now.first { $0.name == "brightness" }?.value == 128)
+        #expect(now.first { $0.name == "gain" }?.isInactive == true)
+    }
+
     @Test func `a camera in use is busy and its holder is named`() throws {
         let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
         let requestError = #expect(throws: Problem.self) {

@@ -34,6 +34,15 @@ static const unsigned long clinux_queryctrl = VIDIOC_QUERYCTRL;
 static const unsigned long clinux_g_ctrl = VIDIOC_G_CTRL;
 static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 
+/// An item of a V4L2 control's menu: its name, which ends with a zero, or its value in a menu of numbers.
+struct clinux_menu_item {
+    char name[32];
+    int64_t value;
+};
+
+/// Queries an item of a menu (VIDIOC_QUERYMENU, whose packed structure Swift doesn't import). Returns 0 or errno.
+int clinux_query_menu(int descriptor, uint32_t control, uint32_t index, struct clinux_menu_item *item);
+
 /// Loads a cache line by reading a byte of it. The result is not used, so several loads are in flight at once.
 /// (Prefetch instructions are not as good: with them, landmarks take 1.4 times as long to load their leaves.)
 static inline void clinux_touch(const void *address) { (void)*(const volatile char *)address; }

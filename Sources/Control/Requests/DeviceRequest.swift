@@ -6,15 +6,34 @@ public enum DeviceRequest: RequestGroup {
     case devices
     /// Switch to another camera: a device node, a name, or `auto`.
     case use(String)
+    /// List the controls of the camera in use.
+    case camera
+    /// Set a control of the camera in use: a number, true, false, or one of the words that it takes.
+    case setControl(String, JSON)
+    /// Set all controls to the camera's own defaults.
+    case resetCamera
 
     /// The requests' names.
-    public enum Name: String, CaseIterable, Sendable { case devices, use }
+    public enum Name: String, CaseIterable, Sendable { case devices, use, camera }
+
+    private enum CameraAction: String, CaseIterable { case list, set, reset }
 
     /// Reads the keys of the request of a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .devices: self = .devices
         case .use: self = .use(try fields.string("device"))
+        case .camera:
+            switch try fields.choice("action", default: CameraAction.list) {
+            case .list: self = .camera
+            case .set:
+                let control = try fields.string("control")
+                guard let value = fields.json("value") else {
+                    throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(control))'")
+                }
+                self = .setControl(control, value)
+            case .reset: self = .resetCamera
+            }
         }
     }
 
@@ -23,6 +42,10 @@ public enum DeviceRequest: RequestGroup {
         switch self {
         case .devices: (.devices, [:])
         case .use(let device): (.use, ["device": JSON(device)])
+        case .camera: (.camera, [:])
+        case .setControl(let control, let value):
+            (.camera, ["action": JSON(CameraAction.set.rawValue), "control": JSON(control), "value": value])
+        case .resetCamera: (.camera, ["action": JSON(CameraAction.reset.rawValue)])
         }
     }
 }

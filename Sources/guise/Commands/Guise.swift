@@ -53,7 +53,7 @@ extension Guise {
     /// Words that people try, and the commands that they mean.
     private static let meanings = [
         "mask": "masks", "list": "masks", "start": "run", "off": "clear", "on": "wear", "remove": "hide",
-        "put": "wear", "camera": "use", "config": "set", "photo": "snapshot", "web": "page", "ui": "page",
+        "put": "wear", "config": "set", "photo": "snapshot", "web": "page", "ui": "page",
         "quit": "stop", "exit": "stop", "check": "doctor", "favorite": "favourite", "blank": "panic",
     ]
 
@@ -78,5 +78,5 @@ let controlCommands: [any ParsableCommand.Type] = [
     RandomCommand.self, SurpriseCommand.self, LooksCommand.self, LookCommand.self, FavouriteCommand.self,
     UndoCommand.self, RedoCommand.self, SetCommand.self, PanicCommand.self, PauseCommand.self, ResumeCommand.self,
     FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self,
-    UseCommand.self, StopCommand.self,
+    UseCommand.self, CameraCommand.self, StopCommand.self,
 ]

@@ -13,6 +13,7 @@ final class Daemon: RequestResponder {
     let status: StatusReporter
     let events: EventReporter
     let history: ChangeHistory
+    private let cameras: CameraSettingsStore
     private let masks: MaskHandler
     private let looks: LookHandler
     private let pictures: PictureHandler
@@ -31,16 +32,19 @@ final class Daemon: RequestResponder {
     ///   - outputLayout: the layout of the published frames.
     ///   - text: the configuration.
     ///   - lookStore: the looks and favourites.
+    ///   - cameras: the cameras' controls.
     init(
         _ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ pageService: PageService, outputs: [String],
-        outputLayout: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore
+        outputLayout: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore, _ cameras: CameraSettingsStore
     ) throws {
         let catalog = MaskCatalog(loader, searchPaths: context.paths.masks)
         self.loader = loader
         lastMasks = LastMasks(folder: context.paths.state)
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         let writer = self.writer
-        history = ChangeHistory(configuration, catalog, onChange: { writer.writer.withLock { $0?.request() } })
+        let requestSaving: @Sendable () -> Void = { writer.writer.withLock { $0?.request() } }
+        history = ChangeHistory(configuration, catalog, onChange: requestSaving)
+        self.cameras = cameras
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
@@ -48,7 +52,8 @@ final class Daemon: RequestResponder {
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout)
-        devices = DeviceHandler(mailbox: mailbox, configuration: configuration, history: history)
+        devices = DeviceHandler(
+            mailbox: mailbox, configuration: configuration, history: history, cameras: cameras, onChange: requestSaving)
         configurations = ConfigurationHandler(
             store: configuration, masks: catalog, pictures: pageService.pictures, history: history)
         service = ServiceHandler(
@@ -73,7 +78,7 @@ final class Daemon: RequestResponder {
 
     // MARK: - files
 
-    /// Starts to store changed settings, and the masks that are worn, soon after each change.
+    /// Starts to store changed settings, those of cameras too, and the masks that are worn, soon after each change.
     func startSaving() {
         let fresh = DelayedWriter { [weak self] in
             do { try self?.saveChanges() } catch { self?.events.report("\(error)") }
@@ -87,6 +92,7 @@ final class Daemon: RequestResponder {
     /// Stores changed settings, and the masks that are worn.
     func saveChanges() throws {
         try configuration.saveChanges()
+        try cameras.saveChanges()
         try lastMasks.write(loader.selections)
     }
 

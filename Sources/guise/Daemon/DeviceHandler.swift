@@ -10,12 +10,40 @@ struct DeviceHandler {
     let mailbox: Mailbox
     let configuration: ConfigurationStore
     let history: ChangeHistory
+    let cameras: CameraSettingsStore
+    /// Called after a change of a camera's controls, to store it.
+    let onChange: @Sendable () -> Void
 
     func handle(_ request: DeviceRequest) -> Answer {
         switch request {
         case .devices: .background { DeviceListReply.here() }
         case .use(let name): .background { [self] in SourceReply(source: try switchSource(name)) }
+        case .camera:
+            .background { [self] in CameraReply(try cameras.controls(of: mailbox.settings.source)) }
+        case .setControl(let control, let value):
+            .background { [self] in try set(control, to: Self.text(value)) }
+        case .resetCamera: .background { [self] in try set(nil, to: "default") }
         }
+    }
+
+    /// Sets a control of the camera in use; nil: all of them.
+    private func set(_ control: String?, to text: String) throws -> CameraReply {
+        do {
+            guard let camera = try cameras.set(control, to: text, of: mailbox.settings.source) else {
+                throw RequestError(
+                    .notNow, "no camera is in use; choose one with `guise use`; `guise devices` lists them")
+            }
+            onChange()
+            return CameraReply(camera)
+        } catch let problem as Problem where [.invalid, .unusable].contains(problem.kind) {
+            throw RequestError(problem.kind == .invalid ? .badValue : .notNow, problem.description)
+        }
+    }
+
+    /// A control's value as on the command line.
+    private static func text(_ value: JSON) -> String {
+        if let flag = value.bool { return flag ? "on" : "off" }
+        return value.string ?? value.text
     }
 
     private func switchSource(_ name: String) throws -> String {

@@ -108,18 +108,18 @@ enum Launcher {
             let opensBrowser = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
             if opensBrowser { Browser.open(link) }
         }
+        let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
             context.configurationText,
-            looks)
+            looks, cameras)
         daemon.status.setCamera(isSourceManaged ? "" : title)
-        let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
-            let source = try cameraSettings.open(wanted, context)
+            let source = try cameras.open(wanted, context)
             daemon.status.cameraOpened(source.description)
             return source
         } closing: {
-            cameraSettings.saveSettings()
+            cameras.saveSettings()
         } failed: { problem in
             daemon.events.report("\(problem)")
             daemon.status.setCamera(problem.message)

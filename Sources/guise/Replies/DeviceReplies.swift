@@ -52,6 +52,71 @@ struct DeviceDescription: Encodable {
     }
 }
 
+/// The camera in use, and the controls that can be set on it.
+struct CameraReply: Codable, Sendable {
+    /// A control of a camera.
+    struct Control: Codable, Sendable {
+        enum Kind: String, Codable { case integer, boolean, menu }
+
+        /// A value of a menu.
+        struct Item: Codable, Sendable {
+            let value: Int
+            let name: String
+        }
+
+        /// The name in requests: "exposure".
+        let name: String
+        /// The driver's name.
+        let title: String
+        let kind: Kind
+        let min: Int
+        let max: Int
+        let step: Int
+        /// The camera's own default.
+        let standard: Int
+        let value: Int
+        /// The items of a menu.
+        let items: [Item]?
+        /// Whether the value has no effect now.
+        let inactive: Bool
+        /// Whether the camera sets the value itself; left out if it can't.
+        let automatic: Bool?
+        /// The control that makes it do so; left out if there is none.
+        let governor: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case name, title, kind, min, max, step, standard = "default", value, items, inactive, automatic, governor
+        }
+
+        init(_ control: CameraControl, among controls: [CameraControl]) {
+            (name, title) = (control.name, control.title)
+            (min, max) = (Int(control.range.lowerBound), Int(control.range.upperBound))
+            (step, standard, value) = (Int(control.step), Int(control.standard), Int(control.value))
+            switch control.kind {
+            case .integer: (kind, items) = (.integer, nil)
+            case .boolean: (kind, items) = (.boolean, nil)
+            case .menu(let items):
+                (kind, self.items) = (.menu, items.map { Item(value: Int($0.value), name: $0.name) })
+            }
+            inactive = control.isInactive
+            let governor = control.governor(in: controls)
+            (self.governor, automatic) = (governor?.control.name, governor.map { $0.control.value != $0.byHand })
+        }
+    }
+
+    /// The camera's name; null if the source is no camera, or none is connected.
+    @Nullable var camera: String?
+    /// Its device node.
+    @Nullable var path: String?
+    let controls: [Control]
+
+    init(_ camera: CameraSettingsStore.Controlled?) {
+        (self.camera, path) = (camera?.name, camera?.path)
+        let controls = camera?.controls ?? []
+        self.controls = controls.map { Control($0, among: controls) }
+    }
+}
+
 /// The source after a change.
 struct SourceReply: Codable {
     let source: String
