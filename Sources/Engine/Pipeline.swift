@@ -45,6 +45,10 @@ package struct Pipeline: ~Copyable {
     package var monitor: (any FrameMonitor)?
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
     package private(set) var monitoredFaces: [Face] = []
+    /// Landmarks that somebody has placed by hand, for photos.
+    package var corrections: [FaceCorrection] = []
+    /// The indices of the `corrections` that belong to no face of the last photo.
+    package private(set) var unusedCorrections: [Int] = []
     /// Whether photos without a face are published even if a mask must hide faces. Only for users who ask for it.
     package var allowsUncoveredPhotos: Bool {
         get { gate.allowsUncoveredPhotos }
@@ -159,7 +163,9 @@ package struct Pipeline: ~Copyable {
         // To hide faces, all of them must be found first.
         case .prompt:
             tracker.update(view.luma, at: time.seconds, defersSearch: !isCovering)
-        case .whole: tracker.searchWhole(view.luma)
+        case .whole:
+            tracker.searchWhole(view.luma)
+            unusedCorrections = tracker.correct(corrections)
         case .again: break
         }
         if search != .again, tracker.isCut { gate.reset() }

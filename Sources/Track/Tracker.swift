@@ -269,6 +269,13 @@ public struct Tracker: ~Copyable {
         publishFaces(at: 0)
     }
 
+    /// Moves landmarks of a photo's faces, after `searchWhole`, to where somebody has placed them: each correction
+    /// those of the nearest human face. A complete one far from all of them is one more face.
+    /// - Returns: the indices of the corrections that belong to no face.
+    public mutating func correct(_ corrections: [FaceCorrection]) -> [Int] {
+        faces.correct(corrections, nextID: &nextID)
+    }
+
     /// Searches all tiles of a photo.
     private mutating func scan(_ luma: borrowing LumaView, _ scheduler: ScanScheduler) {
         for region in scheduler.tiles {

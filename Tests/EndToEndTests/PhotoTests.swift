@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -68,6 +69,60 @@ extension EndToEnd {
             #expect(changed.right <= all.2 && changed.bottom <= all.3, "\(changed)")
             #expect(changed.left < part.2 && changed.right > part.0, "\(changed)")
             #expect(changed.top < part.3 && changed.bottom > part.1, "\(changed)")
+        }
+
+        /// What `guise track` prints of the sample.
+        private func landmarks() throws -> JSON {
+            let outcome = try Program.run(["track", Fixtures.sample, "--json", "--landmarks"], in: scratch)
+            return try JSON(Array(outcome.out.utf8), file: "track")
+        }
+
+        @Test func `a mask is where the landmarks were placed by hand`() throws {
+            func changes(_ points: String?, _ mask: String) throws -> Picture.Changes {
+                let file = try points.map { ["--points", try scratch.write($0, "points.json")] } ?? []
+                let words = ["apply", Fixtures.sample, "--overwrite", "-o", "out.png", "--mask", mask]
+                let outcome = try Program.run(words + file, in: scratch)
+                try #require(outcome.code == 0, "\(outcome)")
+                return try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
+            }
+            // As the tracker printed them, they change nothing but for rounding.
+            let printed = try landmarks()
+            let (same, found) = (try changes(printed.text, "santa"), try changes(nil, "santa"))
+            #expect(abs(same.count - found.count) <= 20 && abs(same.bottom - found.bottom) <= 1, "\(same), \(found)")
+            // A mouth 20 pixels lower takes the moustache along.
+            let face = try #require(printed["faces"]?.elements.first)
+            let mouth = (face["landmarks"]?.elements ?? []).suffix(20).map { point in
+                JSON([JSON(point.elements[0].number ?? 0), JSON((point.elements[1].number ?? 0) + 20)])
+            }
+            let low = JSON(["faces": [JSON(["landmarks": JSON(["mouth": JSON(mouth)])])]])
+            let (before, after) = (
+                try changes(nil, "handlebar-moustache"), try changes(low.text, "handlebar-moustache")
+            )
+            #expect(after.bottom > before.bottom + 5, "\(before), \(after)")
+        }
+
+        @Test(arguments: [
+            ("[]", "expected an object"), ("{}", "'faces' is empty or missing"),
+            (#"{"faces": [{}]}"#, "'faces[0].landmarks' is missing; allowed: 68 points"),
+            (#"{"faces": [{"landmarks": [[1, 2]]}]}"#, "'faces[0].landmarks' is 1 points; allowed: 68 points"),
+            (#"{"faces": [{"landmarks": {"mout": []}}]}"#, "unknown key 'landmarks.mout'; did you mean 'mouth'?"),
+            (
+                #"{"faces": [{"landmarks": {"left_eye": [[1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [1, 9999]]}}]}"#,
+                "a list with [1,9999] in line 1"
+            ),
+            (
+                #"{"faces": [{"landmarks": {"left_eye": [[1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [1, 3]]}}]}"#,
+                "'faces[0]' has only some landmarks, and no face was found there"
+            ),
+        ])
+        func `a bad file of landmarks is an error that says what is allowed, and nothing is written`(
+            text: String, words: String
+        ) throws {
+            let file = try scratch.write(text, "points.json")
+            let outcome = try Program.run(
+                ["apply", Fixtures.sample, "-o", "out.png", "--mask", "santa", "--points", file], in: scratch)
+            #expect(outcome.code == 1 && outcome.errors.contains(words), "\(outcome)")
+            #expect(!Fixtures.exists(scratch.path("out.png")))
         }
 
         @Test func `two masks are both worn`() throws {

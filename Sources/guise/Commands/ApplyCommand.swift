@@ -19,6 +19,13 @@ struct ApplyCommand: ParsableCommand {
     @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []
 
+    @Option(
+        help: """
+            A JSON file with landmarks placed by hand, for a photo: what `guise track --json --landmarks` prints, \
+            corrected, or parts of it.
+            """)
+    var points: String?
+
     @Flag(help: "Write a photo unchanged if no face is found, even if a mask must hide faces.")
     var allowUncovered = false
 
@@ -29,9 +36,14 @@ struct ApplyCommand: ParsableCommand {
         let context = try AppContext()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
+        if points != nil, !isPhoto {
+            throw Problem(.invalid, "--points is for photos; \(input) is a clip", fix: "leave it out")
+        }
+        let corrections = try points.map { try readFacePoints($0, for: clip.layout) } ?? []
         let selections = self.masks.isEmpty ? context.configuration.masks : self.masks.map { MaskSelection($0) }
         let masks = try context.masks(selections, for: clip.layout)
         var pipeline = Pipeline(tracker: try context.tracker(isPhoto: isPhoto), masks: masks, output: clip.layout)
+        pipeline.corrections = corrections
         pipeline.onLostFace = context.configuration.onLostFace
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
@@ -46,6 +58,13 @@ struct ApplyCommand: ParsableCommand {
         loop: while true {
             let arrival = try clip.withFrame { view, time in
                 try pipeline.process(view, at: time, isPhoto ? .whole : .following)
+                if let unused = pipeline.unusedCorrections.first, let points {
+                    throw Problem(
+                        .unusable,
+                        "\(points): 'faces[\(unused)]' has only some landmarks, and no face was found there; "
+                            + "\(output) was not written",
+                        fix: "place all 68 landmarks: guise track --json --landmarks prints those of a face")
+                }
                 faces += pipeline.tracker.faces.count
                 frames += 1
                 switch pipeline.gate.outcome {

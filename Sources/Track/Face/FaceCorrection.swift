@@ -1,0 +1,60 @@
+import Frames
+
+/// Landmarks of a face in a photo that somebody has placed by hand.
+public struct FaceCorrection: Equatable, Sendable {
+    /// The landmarks by their numbers in `Face.Landmarks`, in pixels of the photo; the others stay as they were found.
+    public var points: [Int: Point]
+
+    /// A correction of some landmarks.
+    public init(points: [Int: Point]) { self.points = points }
+
+    /// Whether it has all landmarks, so that it needs no face that was found.
+    public var isComplete: Bool { points.count == 68 }
+
+    /// The mean distance of the points from those of a face, relative to the face's width.
+    private func distance(from face: Face) -> Float {
+        let sum = points.reduce(Float(0)) { $0 + ($1.value - face.landmarks[$1.key]).length }
+        return sum / Float(max(points.count, 1)) / max(face.box.width, 1)
+    }
+
+    /// The distance up to which a correction is one of that face, and not another face's.
+    private static let maxDistance: Float = 0.75
+
+    /// The index of the face that is corrected; nil if there is none.
+    fileprivate func index(in faces: [Face], besides taken: Set<Int>) -> Int? {
+        let likely = faces.indices.filter {
+            faces[$0].kind == .human && !taken.contains($0) && distance(from: faces[$0]) <= Self.maxDistance
+        }
+        return likely.min { distance(from: faces[$0]) < distance(from: faces[$1]) }
+    }
+
+    fileprivate func apply(to face: inout Face) {
+        for (number, point) in points { face.landmarks[number] = point }
+        face.box = Rect(around: face.landmarks)
+        face.head = HeadPlacement(fitting: face.landmarks)
+        (face.state, face.confidence) = (.tracked, 1)
+    }
+}
+
+extension [Face] {
+    /// Applies corrections, as `Tracker.correct` says.
+    mutating func correct(_ corrections: [FaceCorrection], nextID: inout Int) -> [Int] {
+        var (taken, left): (Set<Int>, [Int]) = ([], [])
+        for (number, correction) in corrections.enumerated() {
+            if let place = correction.index(in: self, besides: taken) {
+                correction.apply(to: &self[place])
+                taken.insert(place)
+            } else if correction.isComplete {
+                var face = Face.mean
+                face.id = nextID
+                nextID += 1
+                correction.apply(to: &face)
+                taken.insert(count)
+                append(face)
+            } else {
+                left.append(number)
+            }
+        }
+        return left
+    }
+}
