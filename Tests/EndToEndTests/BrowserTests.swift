@@ -816,6 +816,49 @@ extension EndToEnd {
             #expect(try again.end().code == 0)
         }
 
+        @Test func `a camera's controls are shown as far as it has them, and what is rejected is not shown`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.run("document.querySelector('#tab-settings').click()")
+            try #require(browser.waits(for: "document.querySelectorAll('#cameras label').length"))
+            #expect(try browser.run("return document.querySelector('#camera-controls').hidden").bool == true)
+            // The sample has none, so the page is given those of a camera.
+            try browser.run(
+                """
+                window.sent = [];
+                const send = WebSocket.prototype.send;
+                WebSocket.prototype.send = function (text) { sent.push(text); send.call(this, text); };
+                const control = (name, more) => ({
+                    name, title: name, kind: "integer", min: 0, max: 255, step: 1, default: 128, value: 128,
+                    inactive: false, ...more,
+                });
+                const controls = [
+                    control("gamma"), control("auto-gain", { kind: "boolean", max: 1, value: 1 }),
+                    control("gain", { inactive: true, automatic: true, governor: "auto-gain" }), control("brightness"),
+                ];
+                return import("/camera-controls.js").then((page) => {
+                    page.showControls({ camera: "Webcam", path: "/dev/video9", controls });
+                });
+                """)
+            func rows(_ place: String) throws -> String {
+                try browser.text(
+                    "[...document.querySelectorAll('\(place) .row > :first-child')].map((e) => e.textContent).join()")
+            }
+            #expect(try rows("#camera-rows") == "Brightness,Automatic gain,Gain")
+            #expect(try rows("#camera-more-rows") == "Gamma")
+            let sliders = "document.querySelectorAll('#camera-rows input[type=range]')"
+            #expect(try browser.run("return \(sliders)[1].disabled").bool == true)
+            try browser.run("\(sliders)[0].value = 200; \(sliders)[0].oninput()")
+            #expect(browser.waits(for: "document.querySelector('.toast.error')"))
+            #expect(browser.waits(for: "\(sliders)[0].value == 128"))
+            try browser.run("document.querySelector('#camera-rows input[type=checkbox]').click()")
+            #expect(browser.waits(for: "sent.length == 2"))
+            let sent = try browser.text("sent.map((line) => line.replace(/\"id\":\\d+,/, '')).join('')")
+            #expect(
+                sent == #"{"request":"camera","action":"set","control":"brightness","value":200}"#
+                    + #"{"request":"camera","action":"set","control":"gain","value":128}"#)
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
