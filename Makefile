@@ -35,6 +35,7 @@ $(built): $(shell find Sources Package.swift Package.resolved) $(realpath $(shel
 	swift build -c release --product guise --static-swift-stdlib
 	swift build -c release --product guise-art --static-swift-stdlib
 	swift build -c release --product guise-camera --static-swift-stdlib
+	swift build -c release --product guise-objects --static-swift-stdlib
 	@touch $@
 
 build-packages:
@@ -124,6 +125,7 @@ install: build sample outline
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
 	install -D $(guise)-art "$(DESTDIR)$(PREFIX)/libexec/guise/guise-art"
 	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
+	install -D $(guise)-objects "$(DESTDIR)$(PREFIX)/libexec/guise/guise-objects"
 	rm -rf "$(share)" && mkdir -p "$(share)"
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"
 	install -D -m 644 debian/guise.svg "$(icon)"

@@ -71,6 +71,7 @@ let package = Package(
     products: [
         .executable(name: "guise", targets: ["guise"]), .executable(name: "guise-art", targets: ["guise-art"]),
         .executable(name: "guise-camera", targets: ["guise-camera"]),
+        .executable(name: "guise-objects", targets: ["guise-objects"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -101,6 +102,14 @@ let package = Package(
         .target(name: "CPictures", dependencies: ["CArt", "CCairo"]),
 
         .target(name: "CGLTF", dependencies: ["CArt"], linkerSettings: [.linkedLibrary("tinygltf")]),
+        // The messages to the process that finds key points. OpenCV's libraries would slow every start of guise by 9 ms.
+        .target(name: "CObjects"),
+        .executableTarget(
+            name: "guise-objects", dependencies: ["CObjects", "CSeccomp"],
+            cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
+            // Named one by one: the pkg-config file pulls in 375 shared libraries.
+            linkerSettings: smallSettings + [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_features2d")]),
+
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
         .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
@@ -129,9 +138,11 @@ let package = Package(
             swiftSettings: kernelSettings),
         .target(
             name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
+        // Things on a plain background: cut out, and told apart.
+        .target(name: "Objects", dependencies: ["SystemKit", "Frames", "CObjects"], swiftSettings: kernelSettings),
         .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "CArt", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "Objects", "CArt"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"],
@@ -166,7 +177,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Compose", "Privacy", "Publish",
+                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Objects", "Compose", "Privacy",
+                "Publish",
                 "Engine", "Control", "Page", "Doctor",
                 "CLinux", "CAllocations", "CVersion",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -199,7 +211,8 @@ let package = Package(
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
         unitTests("Outline", ["Frames", "COutline", "CAllocations"], hotSettings),
-        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations", "CRival"], hotSettings),
+        unitTests("Objects", ["Frames", "CAllocations"], hotSettings),
+        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "Objects", "CAllocations", "CRival"], hotSettings),
         unitTests("Privacy", ["Frames", "Track", "Outline", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests(

@@ -159,6 +159,11 @@ public func writeAll(_ bytes: Span<UInt8>, to descriptor: CInt) -> Bool {
     }
 }
 
+/// Removes a file, or an empty folder.
+/// - Returns: false if it is still there.
+@discardableResult
+public func removeFile(_ path: String) -> Bool { unsafe remove(path) == 0 }
+
 /// The last part of a path: a file's name, without its folder.
 public func fileName(of path: String) -> String {
     path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path

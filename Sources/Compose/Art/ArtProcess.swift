@@ -1,5 +1,4 @@
 import CArt
-import CLinux
 import Frames
 import Glibc
 import Synchronization
@@ -102,50 +101,12 @@ extension RGBAImage {
 
 /// A running guise-art.
 private struct Child: Sendable {
-    let process: pid_t
-    /// Pipes to its standard input, and from its standard output and error. The last carries libraries' messages and
-    /// isn't read.
-    let (requests, replies, errors): (CInt, CInt, CInt)
-
-    /// Where guise-art is: beside the program while it is built, under `libexec/guise` once installed.
-    /// - Throws: `missing` if it is in neither place.
-    private static func program() throws(Problem) -> String {
-        let own = realPath(of: "/proc/self/exe") ?? ""
-        let folder = own[..<(own.lastIndex(of: "/") ?? own.startIndex)]
-        let places = ["\(folder)/guise-art", "\(folder)/../libexec/guise/guise-art"]
-        guard let found = places.first(where: isReadable) else {
-            throw Problem(
-                .missing, "guise-art, which reads the art of masks, is neither at \(places[0]) nor at \(places[1])",
-                fix: "run `make build` or `make install` again")
-        }
-        return found
-    }
+    private let helper: HelperProcess
 
     /// Starts guise-art.
     /// - Throws: `missing` if it isn't installed; `system` if it can't be started.
     static func start() throws(Problem) -> Child {
-        let program = try program()
-        var ends: [2 of CInt] = [-1, -1]
-        var child = clinux_child()
-        var span = ends.mutableSpan
-        guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
-            throw Problem(.system, "could not create a pipe to guise-art: \(errorMessage(of: errno))")
-        }
-        // `clinux_child_start` closes all other descriptors in its children. This is for children that libraries start.
-        for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let result = unsafe program.withCString { program in
-            var words: [2 of UnsafePointer<CChar>?] = unsafe [program, nil]
-            var span = unsafe words.mutableSpan
-            return unsafe span.withUnsafeMutableBufferPointer {
-                unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
-            }
-        }
-        close(ends[0])
-        guard result == 0 else {
-            close(ends[1])
-            throw Problem(.system, "could not start guise-art: \(errorMessage(of: -result))")
-        }
-        return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
+        Child(helper: try HelperProcess("guise-art", purpose: "reads the art of masks"))
     }
 
     /// Sends a request and its bytes, and waits for the reply and what follows it.
@@ -154,8 +115,8 @@ private struct Child: Sendable {
         var request = request
         request.size = UInt64(bytes.count)
         var reply = cart_reply()
-        guard unsafe withUnsafeBytes(of: &request, { unsafe write($0) }),
-            unsafe bytes.withUnsafeBytes({ unsafe write($0) }),
+        guard unsafe withUnsafeBytes(of: &request, { unsafe helper.write($0) }),
+            unsafe bytes.withUnsafeBytes({ unsafe helper.write($0) }),
             unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0) })
         else { return nil }
         guard reply.size <= UInt64(CART_MAX_BYTES) else { return nil }
@@ -164,39 +125,14 @@ private struct Child: Sendable {
         return (reply, result)
     }
 
-    /// Writes all bytes to the child; false if it has ended.
-    private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        var rest = unsafe bytes
-        while unsafe !rest.isEmpty, let base = rest.baseAddress {
-            let count = unsafe clinux_write(requests, base.assumingMemoryBound(to: UInt8.self), rest.count)
-            guard count > 0 else { return false }
-            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
-        return true
-    }
-
-    /// Fills the buffer from the child; false if it has ended. Kills it if it sends nothing until the timeout.
     private func read(into bytes: UnsafeMutableRawBufferPointer) -> Bool {
-        var rest = unsafe bytes
-        while unsafe !rest.isEmpty, let base = rest.baseAddress {
-            guard waitUntilReady(replies, milliseconds: ArtProcess.timeout) else {
-                kill(process, SIGKILL)
-                return false
-            }
-            let count = unsafe clinux_read(replies, base.assumingMemoryBound(to: UInt8.self), rest.count)
-            guard count > 0 else { return false }
-            unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
-        }
-        return true
+        unsafe helper.read(into: bytes, milliseconds: ArtProcess.timeout)
     }
 
-    /// Closes the pipes, which makes the child exit, and waits for it.
-    /// - Returns: in words, why the child ended.
+    /// Ends the child.
+    /// - Returns: in words, why it ended.
     func end() -> String {
-        close(requests)
-        close(replies)
-        close(errors)
-        switch clinux_child_wait(process) {
+        switch helper.end() {
         case 1, 127: return "failed to start: guise-art needs librsvg2-2 and libseccomp2"
         case 256 + SIGXCPU: return "takes more than 4 s"
         case 256 + SIGKILL: return "takes too long"

@@ -1,0 +1,64 @@
+/// A smooth brightness or colour over a picture: a quadratic function of the place, fitted to samples.
+struct Surface {
+    /// Of 1, x, y, x², xy, y²; x and y from -1 to 1.
+    private(set) var coefficients: SIMD8<Float> = .zero
+
+    /// The six functions at a place, from -1 to 1 across the picture.
+    static func basis(_ x: Float, _ y: Float) -> SIMD8<Float> { [1, x, y, x * x, x * y, y * y, 0, 0] }
+
+    func value(_ basis: SIMD8<Float>) -> Float { (coefficients * basis).sum() }
+
+    /// The surface along a row: the coefficients of 1, x and x².
+    func row(_ y: Float) -> SIMD4<Float> {
+        let c = coefficients
+        return [c[0] + c[2] * y + c[5] * y * y, c[1] + c[4] * y, c[3], 0]
+    }
+
+    /// Sums of products of samples, from which surfaces are fitted by least squares.
+    struct Sums {
+        private var products: [6 of SIMD8<Float>] = .init(repeating: .zero)
+        private var values: [3 of SIMD8<Float>] = .init(repeating: .zero)
+        private(set) var count = 0
+
+        mutating func reset() {
+            for i in products.indices { products[i] = .zero }
+            for i in values.indices { values[i] = .zero }
+            count = 0
+        }
+
+        /// Adds a sample of three surfaces.
+        mutating func add(_ basis: SIMD8<Float>, _ sample: SIMD4<Float>) {
+            for i in 0..<6 { products[i] += basis * basis[i] }
+            for i in 0..<3 { values[i] += basis * sample[i] }
+            count += 1
+        }
+
+        /// The three surfaces; nil if the samples don't determine them.
+        func surfaces() -> (Surface, Surface, Surface)? {
+            // Gauss's elimination of the normal equations; they are positive definite, so the pivots are on the diagonal.
+            var (rows, right) = (products, values)
+            for i in 0..<6 {
+                // A ten-thousandth of a sample: keeps a picture whose samples lie on a line from an endless slope.
+                rows[i][i] += 1e-4 * Float(max(1, count))
+            }
+            for i in 0..<6 {
+                guard rows[i][i] > 1e-6 else { return nil }
+                for k in i + 1..<6 {
+                    let factor = rows[k][i] / rows[i][i]
+                    rows[k] -= rows[i] * factor
+                    for plane in 0..<3 { right[plane][k] -= right[plane][i] * factor }
+                }
+            }
+            func solved(_ plane: Int) -> Surface {
+                var surface = Surface()
+                for i in stride(from: 5, through: 0, by: -1) {
+                    var rest = right[plane][i]
+                    for k in i + 1..<6 { rest -= rows[i][k] * surface.coefficients[k] }
+                    surface.coefficients[i] = rest / rows[i][i]
+                }
+                return surface
+            }
+            return (solved(0), solved(1), solved(2))
+        }
+    }
+}

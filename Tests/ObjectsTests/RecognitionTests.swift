@@ -1,0 +1,140 @@
+import CAllocations
+import Frames
+import SystemKit
+import TestSupport
+import Testing
+
+@testable import Objects
+
+/// Things that the tests draw, taught by three pictures each, in ordinary light.
+private struct Lessons {
+    let recognizer = ThingRecognizer()
+    let taught: TaughtThings
+
+    init(_ things: [DrawnThing] = DrawnThing.allTaught, seed: Int) throws {
+        var taught: [TaughtThing] = []
+        for thing in things {
+            var views: [ThingAppearance] = []
+            for number in 0..<3 {
+                let cutouts = ThingFinder.cutouts(of: DrawnPicture.lesson(thing, number, seed: seed).frame().view)
+                try #require(cutouts.count == 1, "\(thing.name), picture \(number)")
+                views.append(try recognizer.describe(cutouts[0]))
+            }
+            taught.append(TaughtThing(name: thing.name, views: views))
+        }
+        self.taught = TaughtThings(taught)
+    }
+
+    /// The name of the thing at a place; nil if there is none, or it has none.
+    func name(at place: Point, in frame: borrowing Frame, _ segmenter: borrowing Segmenter) throws -> String? {
+        guard let region = segmenter.regions.first(where: { ($0.center - place).length < 40 }) else { return nil }
+        var cutout = Cutout()
+        cutout.cut(region, from: frame.view, segmenter)
+        return taught.match(try recognizer.describe(cutout)).map { taught.things[$0.thing].name }
+    }
+}
+
+@Suite struct RecognitionTests {
+    /// Pictures of eight things each: five that were taught, three that were not. The limits were chosen on seeds 1 to 3
+    /// and 11 to 13.
+    @Test(arguments: [2, 21, 34])
+    func `Nine of ten things are recognised in any pose and light, and others get no name`(seed: Int) throws {
+        let lessons = try Lessons(seed: seed)
+        var (right, wrong, all) = (0, 0, 0)
+        var (named, others) = (0, 0)
+        var segmenter = Segmenter(DrawnPicture().frame().layout)
+        for number in 0..<6 {
+            var dice = Dice(seed * 100 + number)
+            let known = (0..<5).map { _ in DrawnThing.allTaught[dice.index(DrawnThing.allTaught.count)] }
+            let unknown = (0..<3).map { _ in DrawnThing.allUntaught[dice.index(DrawnThing.allUntaught.count)] }
+            let picture = DrawnPicture.scene(known + unknown, seed: seed * 100 + number)
+            let frame = picture.frame()
+            segmenter.update(frame.view)
+            for (index, drawn) in picture.things.enumerated() {
+                let name = try lessons.name(at: drawn.pose.center, in: frame, segmenter)
+                if index < known.count {
+                    all += 1
+                    right += name == drawn.thing.name ? 1 : 0
+                    wrong += name != nil && name != drawn.thing.name ? 1 : 0
+                } else {
+                    others += 1
+                    named += name != nil ? 1 : 0
+                }
+            }
+        }
+        #expect(10 * right >= 9 * all, "\(right) of \(all)")
+        #expect(50 * wrong <= all, "\(wrong) of \(all) got another name")
+        #expect(10 * named <= others, "\(named) of \(others) that were never taught")
+    }
+
+    @Test(arguments: [PixelFormat.yuyv, .nv12, .i444])
+    func `A frame of any format is searched`(format: PixelFormat) throws {
+        let frame = DrawnPicture.lesson(DrawnThing(.card, 1), 0, seed: 3).frame(format)
+        #expect(ThingFinder.cutouts(of: frame.view).count == 1)
+    }
+
+    @Test func `Nothing is found on an empty ground, in uneven light, or in a picture without a plain ground`() {
+        var picture = DrawnPicture()
+        picture.light.slope = [0.3, -0.25]
+        #expect(ThingFinder.cutouts(of: picture.frame().view).isEmpty)
+        var noise = Frame(FrameLayout(width: 640, height: 360, format: .i420))
+        var dice = Dice(1)
+        do {
+            var bytes = noise.mutableBytes
+            for i in 0..<bytes.count { bytes[i] = UInt8(16 + 200 * dice.next()) }
+        }
+        #expect(ThingFinder.cutouts(of: noise.view).isEmpty)
+    }
+
+    @Test func `Two things of a kind and one of another are counted, and follow the frame`() throws {
+        let lessons = try Lessons([DrawnThing(.card, 0), DrawnThing(.bean, 2)], seed: 5)
+        var tracker = ThingTracker()
+        var picture = DrawnPicture()
+        picture.things = [
+            (DrawnThing(.bean, 2), DrawnPose(center: [250, 200], scale: 90, angle: 1, instance: 3)),
+            (DrawnThing(.bean, 2), DrawnPose(center: [900, 500], scale: 100, angle: 2, instance: 9)),
+            (DrawnThing(.card, 0), DrawnPose(center: [600, 300], scale: 110, angle: 0.4)),
+            (DrawnThing(.coin, 0), DrawnPose(center: [1000, 200], scale: 90, angle: 0.4)),
+        ]
+        tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0)
+        let counts = (tracker.count(of: 0), tracker.count(of: 1), tracker.tracks.count)
+        #expect(counts == (1, 2, 4))
+        picture.things[2].pose.center += [30, 10]
+        tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0.03)
+        let tracks = tracker.tracks
+        let card = try #require(tracks.first { $0.thing == 0 })
+        #expect((card.region.center - [630, 310]).length < 12)
+        picture.things.removeLast(2)
+        tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0.06)
+        let gone = (tracker.count(of: 0), tracker.isThere(0))
+        #expect(gone == (0, true), "it was there a moment ago")
+        tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0.9)
+        let isThere = tracker.isThere(0)
+        #expect(!isThere)
+    }
+
+    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    func `Names are found beside the frames, which allocate nothing`() throws {
+        let lessons = try Lessons([DrawnThing(.card, 0), DrawnThing(.key, 1)], seed: 6)
+        var picture = DrawnPicture()
+        picture.things = [(DrawnThing(.key, 1), DrawnPose(center: [500, 300], scale: 120, angle: 1))]
+        let frame = picture.frame()
+        var tracker = ThingTracker()
+        var time = 0.0
+        waits {
+            time += 0.01
+            tracker.update(frame, lessons.taught, lessons.recognizer, waits: false, at: time)
+            return tracker.count(of: 1) == 1
+        }
+        tracker.traceOutline(of: 0, spacing: 12, offset: 8, phase: 0.3)
+        let points = tracker.outline.count
+        #expect(points > 20)
+        let before = callocations_count()
+        for _ in 0..<5 {
+            time += 0.01
+            tracker.update(frame, lessons.taught, lessons.recognizer, waits: false, at: time)
+            tracker.traceOutline(of: 0, spacing: 12, offset: 8, phase: 0.3)
+        }
+        #expect(callocations_count() == before)
+    }
+}

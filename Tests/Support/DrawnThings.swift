@@ -1,0 +1,396 @@
+import Frames
+
+/// Random numbers that are the same in every run.
+package struct Dice {
+    private var state: UInt64
+
+    package init(_ seed: Int) {
+        state = UInt64(bitPattern: Int64(seed)) &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1
+    }
+
+    package mutating func next() -> Float {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return Float(state >> 40) / Float(1 << 24)
+    }
+
+    package mutating func number(_ range: ClosedRange<Float>) -> Float {
+        range.lowerBound + (range.upperBound - range.lowerBound) * next()
+    }
+
+    package mutating func index(_ count: Int) -> Int { min(count - 1, Int(next() * Float(count))) }
+}
+
+/// Strokes in a colour, as of print or of an engraving.
+private struct Strokes: Sendable {
+    struct Stroke: Sendable {
+        let (from, to): (Point, Point)
+        let width: Float
+        let color: SIMD3<Float>
+    }
+
+    let strokes: [Stroke]
+
+    init(_ seed: Int, count: Int, within half: Point, widths: ClosedRange<Float>, colors: [SIMD3<Float>]) {
+        var dice = Dice(seed)
+        strokes = (0..<count).map { _ in
+            let from = Point(dice.number(-half.x...half.x), dice.number(-half.y...half.y))
+            let to = from + Point(dice.number(-0.4...0.4), dice.number(-0.4...0.4))
+            return Stroke(
+                from: from, to: Point(max(-half.x, min(half.x, to.x)), max(-half.y, min(half.y, to.y))),
+                width: dice.number(widths), color: colors[dice.index(colors.count)])
+        }
+    }
+
+    func color(at p: Point) -> SIMD3<Float>? {
+        for stroke in strokes {
+            let along = stroke.to - stroke.from
+            let t = max(0, min(1, ((p - stroke.from) * along).sum() / max(1e-4, (along * along).sum())))
+            if (p - stroke.from - along * t).length < stroke.width { return stroke.color }
+        }
+        return nil
+    }
+}
+
+/// A thing that the tests draw: of a kind, and one of several of that kind.
+package struct DrawnThing: Sendable {
+    package enum Kind: String, CaseIterable { case coin, card, bean, key }
+
+    package let kind: Kind
+    package let number: Int
+    private let strokes: Strokes
+    private let base: SIMD3<Float>
+
+    package var name: String { "\(kind.rawValue) \(number)" }
+
+    /// How many things of a kind there are to be taught; those from there on are never taught.
+    package static let taught: [Kind: Int] = [.coin: 3, .card: 3, .bean: 3, .key: 2]
+    package static let untaught = 2
+
+    package static var allTaught: [DrawnThing] {
+        Kind.allCases.flatMap { kind in (0..<(taught[kind] ?? 0)).map { DrawnThing(kind, $0) } }
+    }
+
+    package static var allUntaught: [DrawnThing] {
+        Kind.allCases.flatMap { kind in
+            (0..<untaught).map { DrawnThing(kind, (taught[kind] ?? 0) + $0) }
+        }
+    }
+
+    package init(_ kind: Kind, _ number: Int) {
+        (self.kind, self.number) = (kind, number)
+        let seed = 1000 + number * 17
+        switch kind {
+        case .coin:
+            let metals: [SIMD3<Float>] = [
+                [0.78, 0.62, 0.25], [0.62, 0.63, 0.65], [0.66, 0.38, 0.24], [0.62, 0.63, 0.65], [0.78, 0.62, 0.25],
+            ]
+            base = metals[number]
+            strokes = Strokes(
+                seed, count: 11, within: [0.55, 0.55], widths: 0.05...0.1, colors: [base * 0.5, base * 1.35])
+        case .card:
+            let papers: [SIMD3<Float>] = [
+                [0.85, 0.3, 0.25], [0.25, 0.45, 0.8], [0.95, 0.85, 0.35], [0.3, 0.65, 0.4], [0.25, 0.45, 0.8],
+            ]
+            base = papers[number]
+            strokes = Strokes(
+                seed + 1, count: 26, within: [0.85, 0.5], widths: 0.03...0.08,
+                colors: [[0.1, 0.1, 0.15], [0.97, 0.97, 0.95], [0.9, 0.6, 0.1], base * 0.5])
+        case .bean:
+            let skins: [SIMD3<Float>] = [
+                [0.45, 0.1, 0.1], [0.12, 0.11, 0.13], [0.35, 0.5, 0.2], [0.75, 0.5, 0.15], [0.3, 0.25, 0.6],
+            ]
+            base = skins[number]
+            strokes = Strokes(0, count: 0, within: .zero, widths: 0...1, colors: [.zero])
+        case .key:
+            let metals: [SIMD3<Float>] = [
+                [0.5, 0.51, 0.53], [0.72, 0.56, 0.25], [0.3, 0.34, 0.45], [0.72, 0.56, 0.25],
+            ]
+            base = metals[number]
+            strokes = Strokes(
+                seed + 2, count: 6, within: [0.2, 0.2], widths: 0.03...0.05, colors: [base * 0.55, base * 1.3])
+        }
+    }
+
+    /// The length of the thing's half, in its own unit.
+    package var reach: Float { kind == .card ? 1.12 : kind == .bean ? 0.8 : 1.02 }
+
+    package func contains(_ p: Point) -> Bool {
+        switch kind {
+        case .coin: return p.length < 1
+        case .card:
+            let corner = Point(max(0, abs(p.x) - 0.87), max(0, abs(p.y) - 0.53))
+            return corner.length < 0.1
+        case .bean:
+            let bent = Point(p.x, p.y + 0.28 * p.x * p.x - 0.06)
+            return (bent / [0.78, 0.42]).length < 1
+        case .key:
+            let bow = p - [-0.62, 0]
+            let isHole: Bool
+            let isBow: Bool
+            switch number % 4 {
+            case 0: (isBow, isHole) = (bow.length < 0.38, (bow - [-0.15, 0]).length < 0.1)
+            case 1: (isBow, isHole) = (max(abs(bow.x), abs(bow.y)) < 0.33, (bow - [-0.12, 0]).length < 0.09)
+            case 2: (isBow, isHole) = (abs(bow.x) + abs(bow.y) < 0.42, bow.length < 0.1)
+            default: (isBow, isHole) = ((bow / [0.38, 0.25]).length < 1, bow.length < 0.1)
+            }
+            if isBow { return !isHole }
+            guard p.x > -0.4, p.x < 1, p.y > -0.1 else { return false }
+            let tooth = Int((p.x - 0.35) * 11)
+            let depth: Float = p.x > 0.35 ? [0.02, 0.12, 0.06, 0.14, 0.03, 0.1, 0.05][(tooth * (number + 1)) % 7] : 0
+            return p.y < 0.1 + depth
+        }
+    }
+
+    /// The colour at a place of the thing, as light shines on it from the upper left of the picture.
+    /// - Parameter instance: of several things of the kind, such as beans.
+    package func color(at p: Point, instance: Int) -> SIMD3<Float> {
+        switch kind {
+        case .coin:
+            if (0.86...0.93).contains(p.length) { return base * 0.6 }
+            return (p.length < 0.82 ? strokes.color(at: p) : nil) ?? base * (1 + 0.12 * p.x)
+        case .card: return strokes.color(at: p) ?? base
+        case .bean:
+            // Mottled, each bean in another way; round, so that its rim is darker.
+            var dice = Dice(instance &* 7919 &+ Int((p.x + 2) * 9) &* 131 &+ Int((p.y + 2) * 9))
+            let depth = max(0, 1 - (p / [0.85, 0.5]).length)
+            return base * (0.8 + 0.3 * depth + 0.12 * dice.next()) + SIMD3(repeating: depth > 0.75 ? 0.12 : 0)
+        case .key:
+            let edge = abs(p.y) < 0.03 && p.x > -0.2 ? Float(0.75) : 1
+            return (strokes.color(at: p - [-0.62, 0]) ?? base) * (edge + 0.1 * p.y)
+        }
+    }
+}
+
+/// The place and the pose of a drawn thing.
+package struct DrawnPose: Sendable {
+    package var center: Point
+    /// Pixels per unit of the thing.
+    package var scale: Float
+    package var angle: Float
+    /// How far it is tilted away from the camera, and about which axis; radians.
+    package var tilt: Float = 0
+    package var tiltAxis: Float = 0
+    package var instance = 0
+    /// Of a shadow: how much of the light it takes, how far it falls, relative to the thing, and how soft it is.
+    package var shadow: Float = 0.35
+    package var shadowOffset: Point = [0.1, 0.14]
+    package var softness: Float = 0.12
+
+    package init(
+        center: Point, scale: Float, angle: Float, tilt: Float = 0, tiltAxis: Float = 0, instance: Int = 0,
+        shadow: Float = 0.35, shadowOffset: Point = [0.1, 0.14], softness: Float = 0.12
+    ) {
+        (self.center, self.scale, self.angle, self.tilt, self.tiltAxis) = (center, scale, angle, tilt, tiltAxis)
+        (self.instance, self.shadow, self.shadowOffset) = (instance, shadow, shadowOffset)
+        self.softness = softness
+    }
+
+    /// The place on the thing that is seen at a pixel.
+    package func local(_ pixel: Point) -> Point {
+        let d = (pixel - center) / scale
+        let (c, s) = (cos(tiltAxis), sin(tiltAxis))
+        var (across, along) = (d.x * c + d.y * s, -d.x * s + d.y * c)
+        // Foreshortened, and the nearer half a little larger.
+        let depth = 1 + 0.12 * sin(tilt) * along
+        (across, along) = (across * depth, along * depth / max(0.2, cos(tilt)))
+        let p = Point(across * c - along * s, across * s + along * c)
+        let (ca, sa) = (cos(-angle), sin(-angle))
+        return Point(p.x * ca - p.y * sa, p.x * sa + p.y * ca)
+    }
+}
+
+/// The light of a drawn picture, and what things lie on.
+package struct DrawnLight: Sendable {
+    package var ground: SIMD3<Float> = [0.82, 0.8, 0.76]
+    package var gain: Float = 1
+    /// How much brighter the light is at the right and at the bottom than in the middle.
+    package var slope: Point = .zero
+    /// The light's colour.
+    package var tint: SIMD3<Float> = [1, 1, 1]
+    /// The standard deviation of the noise, in samples.
+    package var noise: Float = 1.5
+
+    package init() {}
+}
+
+/// A picture that the tests draw.
+package struct DrawnPicture {
+    package var light = DrawnLight()
+    package var things: [(thing: DrawnThing, pose: DrawnPose)] = []
+    /// A forearm and a hand from the picture's lower edge to a place.
+    package var hand: Point?
+    package var seed = 1
+    package var (width, height) = (1280, 720)
+
+    package init() {}
+
+    /// The picture as a PPM file, in full range and without noise, for the program to read.
+    package var ppm: [UInt8] {
+        Array("P6\n\(width) \(height)\n255\n".utf8)
+            + colors.flatMap { color in
+                let c = (color * light.gain).clamped(lowerBound: .zero, upperBound: .one) * 255
+                return [UInt8(c.x), UInt8(c.y), UInt8(c.z)]
+            }
+    }
+
+    package func frame(_ format: PixelFormat = .i420) -> Frame { encode(colors, format) }
+
+    /// The colours of all pixels, from 0 to 1, before the light.
+    private var colors: [SIMD3<Float>] {
+        var rgb = [SIMD3<Float>](repeating: .zero, count: width * height)
+        for y in 0..<height {
+            for x in 0..<width { rgb[y * width + x] = light.ground }
+        }
+        for (thing, pose) in things {
+            let reach = thing.reach * pose.scale
+            let around = (0..<12).map { i in
+                let a = Float(i) * 2.4
+                return Point(cos(a), sin(a)) * (pose.softness * (Float(i) + 0.5).squareRoot() / 3.5)
+            }
+            for y in rows(pose.center.y, 1.5 * reach) {
+                for x in columns(pose.center.x, 1.5 * reach) {
+                    let pixel = Point(Float(x), Float(y))
+                    var covered: Float = 0
+                    for offset in around
+                    where thing.contains(pose.local(pixel - (pose.shadowOffset + offset) * pose.scale)) {
+                        covered += 1 / Float(around.count)
+                    }
+                    rgb[y * width + x] *= 1 - pose.shadow * covered
+                }
+            }
+        }
+        for (thing, pose) in things {
+            let reach = thing.reach * pose.scale
+            for y in rows(pose.center.y, 1.1 * reach) {
+                for x in columns(pose.center.x, 1.1 * reach) {
+                    for k in 0..<4 {
+                        let part = Point(Float(x) + (k & 1 == 0 ? -0.25 : 0.25), Float(y) + (k < 2 ? -0.25 : 0.25))
+                        let p = pose.local(part)
+                        guard thing.contains(p) else { continue }
+                        let i = y * width + x
+                        rgb[i] += (thing.color(at: p, instance: pose.instance) - rgb[i]) / Float(4 - k)
+                    }
+                }
+            }
+        }
+        if let hand { draw(hand, on: &rgb) }
+        return rgb
+    }
+
+    private func rows(_ center: Float, _ reach: Float) -> Range<Int> {
+        let first = max(0, min(height, Int(center - reach)))
+        return first..<max(first, min(height, Int(center + reach) + 1))
+    }
+
+    private func columns(_ center: Float, _ reach: Float) -> Range<Int> {
+        let first = max(0, min(width, Int(center - reach)))
+        return first..<max(first, min(width, Int(center + reach) + 1))
+    }
+
+    /// A forearm with a fist, of which a thumb lies before the thing.
+    private func draw(_ hand: Point, on rgb: inout [SIMD3<Float>]) {
+        let skin: SIMD3<Float> = [0.8, 0.58, 0.47]
+        for y in 0..<height {
+            for x in 0..<width {
+                let p = Point(Float(x), Float(y))
+                let arm = p.y > hand.y && abs(p.x - hand.x - (p.y - hand.y) * 0.25) < 55
+                let fist = ((p - hand - Point(0, 50)) / Point(75, 70)).length < 1
+                let thumb = ((p - hand + Point(0, 12)) / Point(18, 40)).length < 1
+                if arm || fist || thumb { rgb[y * width + x] = skin * (0.9 + 0.0015 * (p.x - hand.x)) }
+            }
+        }
+    }
+
+    private func encode(_ rgb: [SIMD3<Float>], _ format: PixelFormat) -> Frame {
+        let full = FrameLayout(width: width, height: height, format: .i444, range: .limited)
+        var frame = Frame(full)
+        var dice = Dice(seed)
+        let count = width * height
+        do {
+            var bytes = frame.mutableBytes
+            for y in 0..<height {
+                for x in 0..<width {
+                    let i = y * width + x
+                    let place = Point(Float(x) / Float(width) * 2 - 1, Float(y) / Float(height) * 2 - 1)
+                    let shine = light.gain * max(0.1, 1 + (light.slope * place).sum())
+                    let c = (rgb[i] * light.tint * shine).clamped(lowerBound: .zero, upperBound: .one)
+                    // BT.601, limited range.
+                    let luma = 16 + 65.481 * c.x + 128.553 * c.y + 24.966 * c.z
+                    let u = 128 - 37.797 * c.x - 74.203 * c.y + 112 * c.z
+                    let v = 128 + 112 * c.x - 93.786 * c.y - 18.214 * c.z
+                    // The sum of two uniform numbers, of which each has a deviation of 0.29.
+                    let noise = (dice.next() + dice.next() - 1) * light.noise * 2.45
+                    bytes[i] = UInt8(max(0, min(255, luma + noise)))
+                    bytes[count + i] = UInt8(max(0, min(255, u + noise * 0.4)))
+                    bytes[2 * count + i] = UInt8(max(0, min(255, v - noise * 0.4)))
+                }
+            }
+        }
+        guard format != .i444 else { return frame }
+        var converted = Frame(FrameLayout(width: width, height: height, format: format, range: .limited))
+        convert(frame, into: &converted)
+        return converted
+    }
+}
+
+extension DrawnPicture {
+    /// One thing alone, as it is taught: in ordinary light, in some pose.
+    package static func lesson(_ thing: DrawnThing, _ number: Int, seed: Int) -> DrawnPicture {
+        var dice = Dice(seed &* 977 &+ number &* 31 &+ thing.number &* 7 &+ thing.kind.hashOfName)
+        var picture = DrawnPicture()
+        picture.seed = seed &+ number
+        picture.light.gain = dice.number(0.85...1.05)
+        picture.light.slope = Point(dice.number(-0.1...0.1), dice.number(-0.1...0.1))
+        picture.things = [
+            (
+                thing,
+                DrawnPose(
+                    center: Point(dice.number(500...780), dice.number(300...420)),
+                    scale: dice.number(90...150), angle: dice.number(0...(2 * .pi)), tilt: dice.number(0...0.3),
+                    tiltAxis: dice.number(0...(2 * .pi)), instance: dice.index(1000), shadow: dice.number(0.15...0.35))
+            )
+        ]
+        return picture
+    }
+
+    /// Several things in any pose, with uneven light and shadows.
+    package static func scene(_ things: [DrawnThing], seed: Int) -> DrawnPicture {
+        var dice = Dice(seed &* 7907 &+ 5)
+        let grounds: [SIMD3<Float>] = [
+            [0.82, 0.8, 0.76], [0.88, 0.88, 0.9], [0.7, 0.72, 0.74], [0.78, 0.72, 0.64], [0.62, 0.7, 0.66],
+        ]
+        var picture = DrawnPicture()
+        picture.seed = seed
+        picture.light.ground = grounds[dice.index(grounds.count)]
+        picture.light.gain = dice.number(0.6...1.1)
+        picture.light.slope = Point(dice.number(-0.3...0.3), dice.number(-0.25...0.25))
+        picture.light.tint = [dice.number(0.94...1.06), 1, dice.number(0.92...1.08)]
+        picture.light.noise = dice.number(0.5...2.5)
+        let (columns, rows) = (4, 2)
+        var free = Array(0..<columns * rows)
+        let direction = dice.number(0...(2 * .pi))
+        let (shadow, softness) = (dice.number(0.15...0.5), dice.number(0.1...0.3))
+        for thing in things.prefix(columns * rows) {
+            let place = free.remove(at: dice.index(free.count))
+            let center = Point(
+                (Float(place % columns) + 0.5) * 320 + dice.number(-20...20),
+                (Float(place / columns) + 0.5) * 360 + dice.number(-30...30))
+            picture.things.append(
+                (
+                    thing,
+                    DrawnPose(
+                        center: center, scale: dice.number(58...125), angle: dice.number(0...(2 * .pi)),
+                        tilt: dice.number(0...0.5), tiltAxis: dice.number(0...(2 * .pi)), instance: dice.index(1000),
+                        shadow: shadow, shadowOffset: Point(cos(direction), sin(direction)) * dice.number(0.05...0.2),
+                        softness: softness)
+                ))
+        }
+        return picture
+    }
+}
+
+extension DrawnThing.Kind {
+    fileprivate var hashOfName: Int { rawValue.utf8.reduce(0) { $0 &* 31 &+ Int($1) } }
+}
