@@ -232,6 +232,11 @@ export default [
     "Reset {choice} to the mask's default",
     "Reset to the mask's default",
     "Your own …",
+    "Name of a thing",
+    "Teach",
+    "Forget {thing}",
+    "Hold it up before a plain background, and turn it a little.",
+    "{thing} is taught.",
     "{mask}: {place} of {count}, from the top",
     // Undo and hot keys
     "Undo: {change} (Ctrl+Z)",
@@ -378,6 +383,7 @@ export default [
     "Goth make-up",
     "Natural make-up",
     "Name tag",
+    "Object labels",
     "Party hat",
     "Pirate hat",
     "Pixelate",
@@ -450,6 +456,7 @@ export default [
     // Choices of masks, and their values
     "Hair",
     "Frame",
+    "Colour",
     "Palette",
     "People",
     "Text",

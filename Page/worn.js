@@ -4,6 +4,7 @@ import { ask } from "./connection.js";
 import { $, announce, capitalize, debounce, icon, latestOnly, make } from "./elements.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
+import { makeThingsField } from "./things.js";
 import { list, percent, t } from "./words.js";
 
 /// The rows by the masks' names. The topmost mask is the first row, as in a drawing program.
@@ -100,7 +101,13 @@ function makeRow(name) {
                 fill(slider.valueAsNumber);
             }
             const known = library.all.get(name)?.choices ?? {};
-            more.hidden = Object.keys(known).length === 0;
+            const hasThings = library.all.get(name)?.things === true;
+            more.hidden = Object.keys(known).length === 0 && !hasThings;
+            if (hasThings && !choices.querySelector(".things")) {
+                choices.append(makeThingsField());
+                choices.hidden = false;
+                more.setAttribute("aria-expanded", "true");
+            }
             for (const [key, choice] of Object.entries(known)) {
                 if (!fields.has(key)) {
                     const field = makeField(name, key, choice);

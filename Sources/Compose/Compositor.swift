@@ -1,4 +1,5 @@
 import Frames
+import Objects
 import Outline
 import Track
 
@@ -85,6 +86,14 @@ public struct Compositor: ~Copyable {
         return nil
     }
 
+    /// The first use of taught things by the masks in use; nil if none needs them.
+    private var loadedThings: LoadedThings? {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers { if let use = layer.things { return use } }
+        }
+        return nil
+    }
+
     /// Whether a mask in use has a layer of a stage.
     private func has(_ stage: MaskLayer.Stage) -> Bool {
         for mask in masks where mask.opacity > 0 {
@@ -148,6 +157,12 @@ public struct Compositor: ~Copyable {
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
+        if let things = loadedThings {
+            canvas.things.update(
+                canvas.frame, things.taught, things.recognizer, waits: canvas.namesThingsAtOnce, at: time)
+        } else {
+            canvas.things.release()
+        }
         canvas.meshes.detail = MeshDetail(enlargement: abs(placement.determinant).squareRoot())
         if let loadedOutline {
             drawBehindPeople(on: &canvas, loadedOutline.model, elapsed: elapsed)
@@ -279,7 +294,7 @@ public struct Compositor: ~Copyable {
         case .face(let content):
             for i in scene.trackedFaces.indices {
                 let slot = scene.trackedFaces[i].slot
-                let isDoing = layer.style.when.map { people[slot].expression[$0.doing] } ?? true
+                let isDoing = isMet(layer, slot: slot, canvas.things)
                 let isOwn = personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
                 let isWorn = isOwn && isSelected(layer.style.on, i)
                 let state = index * slots + slot
@@ -304,14 +319,21 @@ public struct Compositor: ~Copyable {
         elapsed: Float
     ) {
         let doer = scene.trackedFaces.first { $0.face.id == largest }
-        let isDoing =
-            layer.style.when.map { when in
-                doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
-            } ?? true
+        let isDoing = isMet(layer, slot: doer?.slot, canvas.things)
         var appearance = states[index * slots + slots - 1].appearance(
             layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
         appearance.opacity *= opacity
         if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }
+    }
+
+    /// Whether the condition of a layer's trigger is met; true if it has none.
+    /// - Parameter slot: of the person that the layer is drawn on; nil if there is no face.
+    private func isMet(_ layer: MaskLayer, slot: Int?, _ things: borrowing ThingTracker) -> Bool {
+        switch layer.style.when?.condition {
+        case .none: true
+        case .expression(let expression): slot.map { people[$0].expression[expression] } ?? (expression == .faceLost)
+        case .object: layer.trigger.map { things.isThere($0) } ?? false
+        }
     }
 
     /// Whether a layer's face selector applies to a tracked face.

@@ -23,6 +23,8 @@ public struct Mask: Sendable {
             "the mask '\(name)' is incomplete: \($0)"
         }
     }
+    /// Whether the mask needs the things that the user has taught.
+    public var usesThings: Bool { layers.contains { $0.things != nil } }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?
     /// What to do when the face is lost.
@@ -182,6 +184,15 @@ public struct MaskLibrary: Sendable {
             let text = try? contents(of: path, limit: Self.largestDescription)
         else { return nil }
         return try? JSON(text, file: path)
+    }
+
+    /// Whether a mask, or one that it includes, has a layer that needs the things that the user has taught.
+    func usesThings(_ name: String) -> Bool {
+        includeClosure(of: name).contains { member in
+            (description(of: member)?["layers"]?.elements ?? []).contains {
+                $0["kind"]?.string == LayerKind.objects.name || $0["when"]?["object"] != nil
+            }
+        }
     }
 
     /// The versions of all files of a mask and of the masks that it includes. They differ after an edit.

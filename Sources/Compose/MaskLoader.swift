@@ -220,7 +220,7 @@ struct LoadedMasks: Sendable {
         var lines: [String] = []
         var now: [LoadedMask] = []
         for selection in selections {
-            let fileVersions = library.fileVersions(of: selection.mask)
+            let fileVersions = fileVersions(of: selection.mask, library)
             let same = loaded.firstIndex { $0.selection.mask == selection.mask }
             // Each loaded mask is taken only once: the same mask may be selected twice.
             let before = same.map { loaded.remove(at: $0) } ?? takeCached(selection, fileVersions)
@@ -251,7 +251,7 @@ struct LoadedMasks: Sendable {
             let name = names[(index + step) % names.count]
             let isThere = (loaded + cached).contains { $0.selection.mask == name }
             guard !isThere else { continue }
-            let fileVersions = library.fileVersions(of: name)
+            let fileVersions = fileVersions(of: name, library)
             guard failedPreloads[name] != fileVersions else { continue }
             var lines: [String] = []
             let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, &lines)
@@ -261,6 +261,13 @@ struct LoadedMasks: Sendable {
             return true
         }
         return false
+    }
+
+    /// The versions of all files that a mask is made of, the pictures of taught things among them.
+    private func fileVersions(of name: String, _ library: MaskLibrary) -> [FileVersion] {
+        let versions = library.fileVersions(of: name)
+        guard let things = target.things, library.usesThings(name) else { return versions }
+        return versions + things.fileVersions
     }
 
     private mutating func cache(_ loadedMask: LoadedMask) {
@@ -314,7 +321,9 @@ struct LoadedMasks: Sendable {
         let files = family.flatMap { name in
             searchPaths.flatMap { treeVersions(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
         }
-        return (files, searchPaths.compactMap(Self.nearestExisting))
+        let isTaught = target.things != nil && selections.contains { library.usesThings($0.mask) }
+        let things = isTaught ? target.things?.folders ?? [] : []
+        return (files + things.filter(isFolder), (searchPaths + things.prefix(1)).compactMap(Self.nearestExisting))
     }
 
     /// The folder itself, or its nearest existing ancestor.

@@ -28,6 +28,8 @@ public struct MaskSummary: Equatable, Sendable {
     public let isPersonal: Bool
     /// Whether the mask is meant to hide the face.
     public let isHiding: Bool
+    /// Whether the mask needs the things that the user has taught.
+    public let usesThings: Bool
 }
 
 extension MaskLibrary {
@@ -46,7 +48,7 @@ extension MaskLibrary {
             tags: json["tags"]?.elements.compactMap(\.string) ?? [],
             kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
             isFitForWork: json["fitForWork"]?.bool ?? false, choices: found.choices, defaults: found.defaults,
-            isPersonal: found.isPersonal, isHiding: found.isHiding)
+            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: usesThings(name))
     }
 
     /// Collects options from the descriptions of a mask and of the masks that it includes.

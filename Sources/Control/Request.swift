@@ -9,6 +9,8 @@ public enum Command: Equatable, Sendable {
     case look(LookRequest)
     /// Take back changes.
     case history(HistoryRequest)
+    /// Teach or forget things.
+    case thing(ThingRequest)
     /// Change or save the picture.
     case picture(PictureRequest)
     /// List or switch cameras.
@@ -24,6 +26,7 @@ public enum Command: Equatable, Sendable {
         case .mask(let request): request.json
         case .look(let request): request.json
         case .history(let request): request.json
+        case .thing(let request): request.json
         case .picture(let request): request.json
         case .device(let request): request.json
         case .configuration(let request): request.json
@@ -52,7 +55,8 @@ public struct Request: Equatable, Sendable {
         RequestParser { Content.command(.service($0)) }, RequestParser { Content.command(.mask($0)) },
         RequestParser { Content.command(.look($0)) }, RequestParser { Content.command(.history($0)) },
         RequestParser { Content.command(.picture($0)) }, RequestParser { Content.command(.device($0)) },
-        RequestParser { Content.command(.configuration($0)) }, RequestParser(Content.subscription),
+        RequestParser { Content.command(.thing($0)) }, RequestParser { Content.command(.configuration($0)) },
+        RequestParser(Content.subscription),
     ]
 
     /// The names of all requests, as the protocol spells them.

@@ -187,6 +187,7 @@ package struct Pipeline: ~Copyable {
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         gate.canvas.mayLag = search == .prompt && !isCovered
+        gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
         gate.check(
             tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom,

@@ -10,6 +10,8 @@ struct AppContext {
     let paths: Paths
     /// The model of the person's outline, which is read when a mask needs it.
     let outline: OutlineFile
+    /// The things that the user has taught, which are loaded when a mask needs them.
+    let things: ThingLibrary
     /// The configuration, with the text that it was read from.
     let configurationText: ConfigurationText
     var configuration: Configuration { configurationText.value }
@@ -24,6 +26,7 @@ struct AppContext {
         self.paths = paths
         configurationText = try ConfigurationText.load(named: path, paths: paths)
         outline = OutlineFile(path: paths.outline)
+        things = ThingLibrary(folder: paths.things)
     }
 
     /// The landmark model's file.
@@ -48,7 +51,7 @@ struct AppContext {
     /// What art is prepared for, on frames of a layout.
     func artTarget(_ layout: FrameLayout) -> ArtTarget {
         var target = ArtTarget(layout)
-        (target.outline, target.ownPictures) = (outline, paths.pictures)
+        (target.outline, target.ownPictures, target.things) = (outline, paths.pictures, things)
         return target
     }
 

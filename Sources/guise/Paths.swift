@@ -8,6 +8,8 @@ struct Paths {
     let shared: String
     /// The user's configuration folder: `$XDG_CONFIG_HOME/guise`, or else `~/.config/guise`; nil without a home folder.
     let user: String?
+    /// The folder for the user's data: `$XDG_DATA_HOME/guise`, or else `~/.local/share/guise`; nil without a home folder.
+    let data: String?
     /// The folder for state that outlives a restart: `$XDG_STATE_HOME/guise`, or else `~/.local/state/guise`; nil
     /// without a home folder.
     let state: String?
@@ -18,7 +20,7 @@ struct Paths {
     /// - Throws: `Problem` if no folder contains Guise's own files.
     init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
         func own(_ folder: UserFolder) -> String? { folder.path(in: environment).map { "\($0)/guise" } }
-        (user, state, cache) = (own(.configuration), own(.state), own(.cache))
+        (user, data, state, cache) = (own(.configuration), own(.data), own(.state), own(.cache))
         guard let program = realPath(of: "/proc/self/exe") else {
             throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
@@ -45,6 +47,8 @@ struct Paths {
     var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
     /// The folder of the user's own pictures for backgrounds; nil without a home folder.
     var pictures: String? { user.map { "\($0)/Pictures" } }
+    /// The folder of the things that the user has taught; nil without a home folder.
+    var things: String? { data.map { "\($0)/Things" } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }
     var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }

@@ -1,6 +1,8 @@
 import CAllocations
 import Frames
+import Glibc
 import JSON
+import Objects
 import TestSupport
 import Testing
 import Track
@@ -43,6 +45,54 @@ import Track
             compositor.compose(&canvas, faces, placement: .identity, at: time)
         }
         figure("mask \(name), 1280x720", (both - copy) / copy, "copies of the frame")
+    }
+
+    /// CPU milliseconds of this process and of its children that have ended.
+    private func wholeTime() -> Double {
+        [RUSAGE_SELF, RUSAGE_CHILDREN].reduce(0) { (sum: Double, whose) -> Double in
+            var used = rusage()
+            _ = unsafe getrusage(CInt(truncatingIfNeeded: whose.rawValue), &used)
+            let seconds = used.ru_utime.tv_sec + used.ru_stime.tv_sec
+            let microseconds = used.ru_utime.tv_usec + used.ru_stime.tv_usec
+            return sum + Double(seconds) * 1000 + Double(microseconds) / 1000
+        }
+    }
+
+    @Test func `naming things`() throws {
+        let scratch = try ScratchFolder()
+        let library = ThingLibrary(folder: scratch.path("Things"))
+        var picture = DrawnPicture.scene(Array(DrawnThing.allTaught.prefix(5)), seed: 3)
+        (picture.light.gain, picture.light.slope) = (0.9, .zero)
+        for thing in DrawnThing.allTaught {
+            _ = try library.teach(
+                thing.name,
+                (0..<3).flatMap {
+                    ThingFinder.cutouts(of: DrawnPicture.lesson(thing, $0, seed: 1).frame().view)
+                })
+        }
+        var target = ArtTarget(Self.layout)
+        target.things = library
+        let frame = picture.frame(.yuyv)
+        var canvas = Canvas(Self.layout)
+        var compositor = Compositor(masks: [
+            try MaskLibrary(searchPaths: [masksFolder]).load("objects", for: target)
+        ])
+        library.recognizer.shutDown()
+        // Ten seconds of a video, at its own pace, so that looks take their usual share.
+        let (frames, rate, whole) = (300, 30.0, wholeTime())
+        var (own, largest) = (0.0, 0.0)
+        for number in 0..<frames {
+            convert(frame.view, into: &canvas.frame)
+            let start = threadTime()
+            compositor.compose(&canvas, [], placement: .identity, at: Double(number) / rate)
+            let took = Double(threadTime() - start) / 1e6
+            (own, largest) = (own + took, number > 2 ? max(largest, took) : 0)
+            usleep(UInt32(1e6 / rate - took * 1000))
+        }
+        library.recognizer.shutDown()
+        figure("naming five of eleven things, a frame of the loop", own / Double(frames), "ms")
+        figure("naming five of eleven things, its longest frame", largest, "ms")
+        figure("naming five of eleven things, a frame in all processes", (wholeTime() - whole) / Double(frames), "ms")
     }
 
     @Test func `estimating the light`() {

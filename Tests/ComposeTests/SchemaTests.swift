@@ -97,6 +97,8 @@ import Testing
 
         {"kind": "particles", "art": ["a.svg"], "size": [0.01, 0.02]}
 
+        {"kind": "objects", "color": "#40c0ff", "place": "bottom right", "when": {"object": "card", "then": "hide"}}
+
         {"kind": "skin", "art": "a.svg", "hair": "covered", "eyes": "open", "tint": {"name": "fur", "color": "#aa5500"}, "when": {"is": "smile"},
          "on": {"nth": 1}}
 

@@ -34,11 +34,12 @@ struct StyleTests {
             """)
         #expect(all.opacity == 0.5 && all.blend == .softLight && all.light == 0.25)
         #expect(all.tint?.color == Color(16, 32, 48))
-        #expect(all.when?.doing == .mouthOpen && all.when?.then == .start)
+        #expect(all.when?.condition == .expression(.mouthOpen) && all.when?.then == .start)
         #expect(all.on == .drawn(0.25..<0.5))
         #expect(all.motion.frames.map(\.milliseconds) == [80, 100] && all.motion.repetition == .backAndForth)
         #expect(all.motion.swing?.frequency == 2 && all.motion.swing?.isInverted == true)
         #expect(try style(#"{"when": "smile"}"#).when?.then == .show)
+        #expect(try style(#"{"when": {"object": "card"}}"#).when?.condition == .object("card"))
         #expect(try style(#"{"on": {"nth": 2}}"#).on == .nth(2))
         #expect(try style(#"{"on": {"chance": 0.3}}"#).on == .drawn(0..<0.3))
     }

@@ -68,6 +68,10 @@ struct RequestTests {
         (#"{"request":"album"}"#, PictureRequest.album),
         (#"{"request":"album","action":"rename","name":"a.png","to":"b"}"#, PictureRequest.rename("a.png", to: "b")),
         (#"{"request":"album","action":"delete","name":"a.png"}"#, PictureRequest.delete("a.png")),
+        (#"{"request":"things"}"#, ThingRequest.things),
+        (#"{"request":"teach","name":"card"}"#, ThingRequest.teach("card", photos: [])),
+        (#"{"request":"teach","name":"card","photos":["/a.png"]}"#, ThingRequest.teach("card", photos: ["/a.png"])),
+        (#"{"request":"forget","name":"card"}"#, ThingRequest.forget("card")),
         (#"{"request":"reload"}"#, ConfigurationRequest.reload),
         (#"{"request":"configuration"}"#, ConfigurationRequest.configuration),
         (#"{"request":"save"}"#, ConfigurationRequest.save),
@@ -88,6 +92,7 @@ struct RequestTests {
         case .command(.mask(let request)): request
         case .command(.look(let request)): request
         case .command(.history(let request)): request
+        case .command(.thing(let request)): request
         case .command(.picture(let request)): request
         case .command(.device(let request)): request
         case .command(.configuration(let request)): request

@@ -13,6 +13,7 @@ struct CommandTests {
     private static let arguments = [
         "show": ["a"], "hide": ["a"], "toggle": ["a"], "only": ["a"], "wear": ["a", "b"], "set": ["faces.max", "2"],
         "record": ["stop"], "use": ["auto"], "add": ["a", "b"], "order": ["b", "a"], "look": ["a"], "favourite": ["a"],
+        "teach": ["a"], "forget": ["a"],
     ]
 
     @Test func `a command sends the request of its name`() throws {

@@ -17,6 +17,8 @@ public struct ArtTarget: Sendable {
     public var ownPictures: String?
     /// The model of the person's outline, for backgrounds; nil if masks are only drawn on faces, as in thumbnails.
     public var outline: OutlineFile?
+    /// The things that the user has taught; nil if masks are only drawn on faces, as in thumbnails.
+    public var things: ThingLibrary?
 
     /// Prepares for frames of this layout.
     ///

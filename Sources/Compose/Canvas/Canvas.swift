@@ -1,4 +1,5 @@
 import Frames
+import Objects
 import Outline
 
 /// The output frame while masks are drawn on it, with the layers' working memory.
@@ -17,6 +18,10 @@ public struct Canvas: ~Copyable {
     var outline = OutlineTracker()
     /// For layers behind the people.
     var backgrounds = BackgroundPainter()
+    /// The things in the frame that the user has taught. Updated only if a mask needs it.
+    var things = ThingTracker()
+    /// Whether all things are to be named in the very frame, as in a photo, however long that takes.
+    public var namesThingsAtOnce = false
     /// A copy of the frame, for what is drawn behind the people; nil until that is needed.
     var people: Frame?
     /// Whether people other than the largest were blurred on this frame.

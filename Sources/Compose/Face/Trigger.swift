@@ -16,7 +16,7 @@ public enum FacialExpression: String, CaseIterable, Sendable {
 }
 
 /// A condition for showing a layer or running its animation: `"when": "mouth open"`, or `"when": {"is": "mouth open",
-/// "then": "start"}`.
+/// "then": "start"}`; `"when": {"object": "card"}` for a thing that the user has taught.
 struct Trigger: Sendable {
     /// What happens while the expression is detected.
     enum Action: String, CaseIterable, Sendable {
@@ -30,8 +30,20 @@ struct Trigger: Sendable {
         case stop
     }
 
-    let doing: FacialExpression
+    /// What is to be seen.
+    enum Condition: Equatable, Sendable {
+        case expression(FacialExpression)
+        /// A taught thing, by its name.
+        case object(String)
+    }
+
+    let condition: Condition
     let then: Action
+
+    /// The name of the thing that is to be seen; nil if it is an expression.
+    var object: String? {
+        if case .object(let name) = condition { name } else { nil }
+    }
 
     /// Reads the key `when`.
     /// - Returns: nil if the key is absent.
@@ -39,11 +51,15 @@ struct Trigger: Sendable {
     init?(_ fields: inout Fields) throws {
         guard let json = fields.json("when") else { return nil }
         guard case .object = json.value else {
-            (doing, then) = (try fields.oneOf("when", FacialExpression.self), .show)
+            (condition, then) = (.expression(try fields.oneOf("when", FacialExpression.self)), .show)
             return
         }
         var when = try fields.object("when")
-        doing = try when.oneOf("is", FacialExpression.self)
+        if when.has("object") {
+            condition = .object(try when.string("object"))
+        } else {
+            condition = .expression(try when.oneOf("is", FacialExpression.self))
+        }
         then = try when.choice("then", default: .show)
         try when.finish()
     }

@@ -6,6 +6,7 @@ struct LayerKind: Sendable {
     /// it here, and describe it in Masks/mask.schema.json and docs/masks.md.
     static let all: [LayerKind] = [
         .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
+        .objects,
     ]
 
     /// Reads the keys that only layers of this kind have.

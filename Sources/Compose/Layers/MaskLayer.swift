@@ -22,6 +22,10 @@ public struct MaskLayer: Sendable {
     let stage: Stage
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
+    /// The taught things; nil if the layer doesn't need them.
+    let things: LoadedThings?
+    /// The index of the taught thing during which the layer is shown; nil if it is none of them.
+    let trigger: Int?
 
     /// Whether the layer is drawn on each face, and not once per frame.
     var isOnFaces: Bool {
@@ -37,11 +41,12 @@ public struct MaskLayer: Sendable {
     var hidesRoom: Bool { style.when == nil && background?.hidesRoom ?? false }
 
     /// What is wrong with the layer, for the user; nil if nothing is.
-    var warning: String? { outline?.warning ?? background?.warning }
+    var warning: String? { outline?.warning ?? background?.warning ?? things?.warning }
 
     /// Makes a layer that is drawn in front.
     init(style: LayerStyle, content: Content) {
         (self.style, self.content, stage, outline) = (style, content, .front, nil)
+        (things, trigger) = (nil, nil)
     }
 
     /// Reads one layer of a mask's description.
@@ -77,6 +82,10 @@ public struct MaskLayer: Sendable {
             outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
         case .picture, .face: (stage, outline) = (.front, nil)
         }
+        let object = style.when?.object
+        let things = name == LayerKind.objects.name || object != nil ? LoadedThings(target, trigger: object) : nil
+        trigger = things?.taught.things.firstIndex { $0.name == object }
+        self.things = things
         if !isOnFaces, style.on != .every {
             throw fields.wrong(
                 "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")

@@ -137,7 +137,7 @@ struct TextLayer: Layer, PictureLayer {
 }
 
 /// The font, colour and outline of a text.
-private struct TextStyle {
+struct TextStyle {
     /// A font family's name for fontconfig. Glyphs that it doesn't have are taken from other fonts.
     var font = "sans-serif"
     /// Font weight: 400 is regular, 700 bold.
@@ -195,7 +195,7 @@ private struct TextStyle {
 }
 
 /// The background of a text.
-private struct Plate {
+struct Plate {
     private enum Background {
         /// A rounded plate that fits the text; opacity is 0...1.
         case plain(color: String, opacity: Double)
@@ -204,6 +204,10 @@ private struct Plate {
     }
 
     private let background: Background
+
+    /// Makes a rounded plate that fits its text.
+    /// - Parameter color: "#rrggbb".
+    init(color: String, opacity: Double) { background = .plain(color: color, opacity: opacity) }
 
     /// Reads the key `plate`.
     /// - Throws: `Problem` with file and line for an error in the description.

@@ -77,6 +77,6 @@ let controlCommands: [any ParsableCommand.Type] = [
     NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, AddCommand.self, OrderCommand.self,
     RandomCommand.self, SurpriseCommand.self, LooksCommand.self, LookCommand.self, FavouriteCommand.self,
     UndoCommand.self, RedoCommand.self, SetCommand.self, PanicCommand.self, PauseCommand.self, ResumeCommand.self,
-    FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self,
-    UseCommand.self, CameraCommand.self, StopCommand.self,
+    FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, TeachCommand.self, ForgetCommand.self,
+    ThingsCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, CameraCommand.self, StopCommand.self,
 ]

@@ -18,7 +18,7 @@ struct PlainRequest {
         switch command {
         case .mask(.masks): return nil
         case .mask, .picture(.pause), .picture(.panic), .picture(.resume), .picture(.freeze): self.command = command
-        case .look, .history, .picture, .device, .configuration, .service: return nil
+        case .look, .history, .thing, .picture, .device, .configuration, .service: return nil
         }
     }
 

@@ -17,6 +17,7 @@ final class Daemon: RequestResponder {
     private let masks: MaskHandler
     private let looks: LookHandler
     private let pictures: PictureHandler
+    private let things: ThingHandler
     private let devices: DeviceHandler
     private let configurations: ConfigurationHandler
     private let service: ServiceHandler
@@ -52,6 +53,7 @@ final class Daemon: RequestResponder {
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout)
+        things = ThingHandler(library: context.things, loader: loader, mailbox: mailbox)
         devices = DeviceHandler(
             mailbox: mailbox, configuration: configuration, history: history, cameras: cameras, onChange: requestSaving)
         configurations = ConfigurationHandler(
@@ -68,6 +70,7 @@ final class Daemon: RequestResponder {
         case .look(let request): try history.record(command.summary) { try looks.handle(request) }
         case .history(let request): try HistoryHandler(history: history).handle(request)
         case .picture(let request): try pictures.handle(request)
+        case .thing(let request): try things.handle(request)
         case .device(let request): devices.handle(request)
         case .configuration(let request):
             // A slider sends many values for one key.

@@ -63,6 +63,8 @@ struct MaskDescription: Encodable {
     @Nullable var kind: String?
     /// Whether the mask hides faces: it is taken off by name only.
     let hides: Bool
+    /// Whether the mask needs the things that the user has taught.
+    let things: Bool
     /// Whether the mask is active; nil if no daemon was asked.
     let worn: Bool?
     /// The options by name.
@@ -76,7 +78,7 @@ struct MaskDescription: Encodable {
         _ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil, ownPictures: [String] = []
     ) {
         (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
-        (kind, hides) = (summary.kind?.rawValue, summary.isHiding)
+        (kind, hides, things) = (summary.kind?.rawValue, summary.isHiding, summary.usesThings)
         var choices: [String: Choice] = [:]
         for (name, option) in summary.choices {
             var allowed: [String]?

@@ -1,0 +1,231 @@
+import Frames
+import JSON
+import Objects
+import Synchronization
+import SystemKit
+
+/// The things that the user has taught: a folder for each, with its cut-outs as PNGs. What a picture looks like in
+/// numbers is measured again whenever the things are loaded, so a folder can be copied to another computer.
+public final class ThingLibrary: Sendable {
+    /// Names things beside the frame loop.
+    public let recognizer = ThingRecognizer()
+    /// The folder with a folder for each thing; nil without a home folder.
+    private let folder: String?
+    private let state = Mutex(State())
+    /// Held while a thing is taught, so that two clients can't pass the limits together.
+    private let teaching = Mutex<Void>(())
+
+    private struct State {
+        var versions: [FileVersion] = []
+        var loaded: (things: TaughtThings, warning: String?)?
+        var revision = 0
+    }
+
+    /// The most things, and pictures of each: telling one thing from another takes time for each of them.
+    public static let (maxThings, maxPictures) = (64, 9)
+    /// The most characters of a name, which is shown beside the thing.
+    public static let maxName = 32
+
+    public init(folder: String?) { self.folder = folder }
+
+    /// The names of the taught things, sorted, each with the number of its pictures.
+    public var things: [(name: String, pictures: Int)] {
+        names.map { ($0, pictures(of: $0).count) }
+    }
+
+    private var names: [String] {
+        guard let folder else { return [] }
+        return entries(of: folder).filter { MaskOption.isFileName($0) && isFolder("\(folder)/\($0)") }
+    }
+
+    private func pictures(of name: String) -> [String] {
+        guard let folder else { return [] }
+        return entries(of: "\(folder)/\(name)").filter { $0.hasSuffix(".png") && MaskOption.isFileName($0) }
+    }
+
+    /// The folders to watch, that of all things first.
+    var folders: [String] {
+        guard let folder else { return [] }
+        return [folder] + names.map { "\(folder)/\($0)" }
+    }
+
+    /// The versions of all pictures. They differ after a thing was taught or forgotten.
+    var fileVersions: [FileVersion] { folder.map { treeVersions(in: $0) } ?? [] }
+
+    /// Loads the things, if they have changed since the last time.
+    /// - Returns: those that can be loaded, and what is wrong with the others.
+    func load() -> (things: TaughtThings, warning: String?) {
+        let versions = fileVersions
+        return state.withLock { state in
+            if let loaded = state.loaded, state.versions == versions { return loaded }
+            state.revision += 1
+            var (things, warning): ([TaughtThing], String?) = ([], nil)
+            for name in names.prefix(Self.maxThings) {
+                var views: [ThingAppearance] = []
+                for picture in pictures(of: name).prefix(Self.maxPictures) {
+                    do {
+                        views.append(try recognizer.describe(try cutout("\(folder ?? "")/\(name)/\(picture)")))
+                    } catch { warning = warning ?? "\(error)" }
+                }
+                if !views.isEmpty { things.append(TaughtThing(name: name, views: views)) }
+            }
+            let loaded = (things: TaughtThings(things, revision: state.revision), warning: warning)
+            (state.versions, state.loaded) = (versions, loaded)
+            return loaded
+        }
+    }
+
+    private func cutout(_ path: String) throws(Problem) -> Cutout {
+        let picture = try ArtReader.load(path: path, maxDimension: Cutout.side)
+        guard let cutout = Cutout(picture) else {
+            throw Problem(
+                .unusable, "\(path) is no picture of a taught thing", fix: "delete it, and teach the thing again")
+        }
+        return cutout
+    }
+
+    // MARK: - teaching
+
+    /// Throws if a name can't be that of a thing.
+    public static func check(name: String) throws(Problem) {
+        guard MaskOption.isFileName(name), name.count <= maxName, !name.contains(where: \.isNewline),
+            !name.allSatisfy(\.isWhitespace)
+        else {
+            throw Problem(
+                .invalid, "'\(brief(name))' can't be the name of a thing",
+                fix: "use up to \(maxName) characters, no '/', and no '.' at the start")
+        }
+    }
+
+    /// Adds pictures of a thing.
+    /// - Returns: the number of its pictures.
+    /// - Throws: `Problem`, for a bad name, too many things or pictures, and a thing that has another name; then nothing
+    ///   has changed.
+    public func teach(_ name: String, _ cutouts: [Cutout]) throws -> Int {
+        try Self.check(name: name)
+        guard let folder else {
+            throw Problem(
+                .missing, "there is no folder for taught things: neither HOME nor XDG_DATA_HOME is set",
+                fix: "set HOME")
+        }
+        return try teaching.withLock { _ in
+            let (names, before) = (names, pictures(of: name))
+            guard names.contains(name) || names.count < Self.maxThings else {
+                throw Problem(
+                    .invalid, "\(names.count) things are taught already, the limit is \(Self.maxThings)",
+                    fix: "forget one first: `guise forget NAME`")
+            }
+            guard before.count + cutouts.count <= Self.maxPictures else {
+                throw Problem(
+                    .invalid,
+                    "'\(name)' has \(before.count) pictures already; with \(cutouts.count) more it would exceed the "
+                        + "limit of \(Self.maxPictures)", fix: "`guise forget \(name)` first, or teach by fewer")
+            }
+            let known = load().things
+            for cutout in cutouts {
+                if let match = known.match(try recognizer.describe(cutout)), known.things[match.thing].name != name {
+                    let other = known.things[match.thing].name
+                    throw Problem(
+                        .exists, "that is taught already, as '\(other)'",
+                        fix: "`guise forget \(other)` first, or teach it as '\(other)'")
+                }
+            }
+            return try save(cutouts, as: name, beside: before, in: folder)
+        }
+    }
+
+    private func save(_ cutouts: [Cutout], as name: String, beside before: [String], in folder: String) throws -> Int {
+        try makeOwnFolders("\(folder)/\(name)")
+        var written: [String] = []
+        do {
+            var number = 0
+            for cutout in cutouts {
+                var path = ""
+                repeat {
+                    number += 1
+                    path = "\(folder)/\(name)/\(number).png"
+                } while mayExist(path)
+                let image = cutout.image
+                try writeOwnFile(ArtProcess.png(of: image, path), to: path, isDurable: true)
+                written.append(path)
+            }
+        } catch {
+            for path in written { removeFile(path) }
+            // If it is new, it is empty.
+            removeFile("\(folder)/\(name)")
+            throw error
+        }
+        ArtReader.shutDown()
+        return before.count + cutouts.count
+    }
+
+    /// The folder of a taught thing, to forget it.
+    /// - Throws: `missing` if there is none of that name.
+    public func folder(of name: String) throws(Problem) -> String {
+        guard let folder, names.contains(name) else {
+            let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
+            throw Problem(
+                .missing, "nothing is taught as '\(brief(name))'",
+                fix: hint ?? (names.isEmpty ? "teach something with `guise teach NAME`" : "see `guise things`"))
+        }
+        return "\(folder)/\(name)"
+    }
+}
+
+/// The taught things, loaded for a layer.
+struct LoadedThings: Sendable {
+    let taught: TaughtThings
+    let recognizer: ThingRecognizer
+    /// What is wrong with them, for the user; nil if nothing is.
+    let warning: String?
+
+    /// Loads the things, if they are not loaded yet.
+    /// - Parameter trigger: the name of the one that a layer waits for.
+    init?(_ target: ArtTarget, trigger: String?) {
+        guard let library = target.things else { return nil }
+        let loaded = library.load()
+        (taught, recognizer) = (loaded.things, library.recognizer)
+        let isMissing = trigger.map { name in !loaded.things.things.contains { $0.name == name } } ?? false
+        if let problem = loaded.warning {
+            warning = "not all things can be recognised: \(problem)"
+        } else if let trigger, isMissing {
+            warning = "it waits for '\(trigger)', which is not taught; hold it up and run `guise teach \(trigger)`"
+        } else if taught.things.isEmpty {
+            warning = "nothing is taught yet; hold something up and run `guise teach NAME`"
+        } else {
+            warning = nil
+        }
+    }
+}
+
+extension Cutout {
+    /// The cut-out of a saved picture; nil if it has another size.
+    init?(_ image: RGBAImage) {
+        let side = Self.side
+        guard image.width == side, image.height == side else { return nil }
+        var (y, u, v, mask) = (
+            [UInt8](repeating: 0, count: side * side), [UInt8](repeating: 128, count: side * side),
+            [UInt8](repeating: 128, count: side * side), [UInt8](repeating: 0, count: side * side)
+        )
+        for i in 0..<side * side where image.bytes[4 * i + 3] >= 128 {
+            let color = Color(
+                Float(image.bytes[4 * i]), Float(image.bytes[4 * i + 1]), Float(image.bytes[4 * i + 2]))
+            let sample = (color.yuv(.full) + 0.5).clamped(
+                lowerBound: .zero, upperBound: SIMD3(repeating: 255))
+            (y[i], u[i], v[i], mask[i]) = (UInt8(sample.x), UInt8(sample.y), UInt8(sample.z), 255)
+        }
+        self.init(y: y, u: u, v: v, mask: mask)
+    }
+
+    /// The cut-out as a picture with a transparent background, by ITU-R BT.601.
+    var image: RGBAImage {
+        var bytes = [UInt8](repeating: 0, count: 4 * Self.side * Self.side)
+        for i in mask.indices where mask[i] != 0 {
+            let (luma, cb, cr) = (Float(y[i]), Float(u[i]) - 128, Float(v[i]) - 128)
+            let rgb = [luma + 1.402 * cr, luma - 0.344136 * cb - 0.714136 * cr, luma + 1.772 * cb]
+            for k in 0..<3 { bytes[4 * i + k] = UInt8(max(0, min(255, rgb[k] + 0.5))) }
+            bytes[4 * i + 3] = 255
+        }
+        return RGBAImage(width: Self.side, height: Self.side, bytes: bytes)
+    }
+}

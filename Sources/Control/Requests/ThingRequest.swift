@@ -1,0 +1,42 @@
+import JSON
+
+/// Requests for the things that masks tell apart.
+public enum ThingRequest: RequestGroup {
+    /// List the taught things.
+    case things
+    /// Teach a thing by photos, or by what is held up before the camera.
+    case teach(String, photos: [String])
+    /// Forget a thing.
+    case forget(String)
+
+    /// The requests' names.
+    public enum Name: String, CaseIterable, Sendable { case things, teach, forget }
+
+    /// Reads the keys of the request of a name.
+    public init(_ name: Name, _ fields: inout Fields) throws {
+        switch name {
+        case .things: self = .things
+        case .teach: self = .teach(try fields.string("name"), photos: try Self.photos(&fields))
+        case .forget: self = .forget(try fields.string("name"))
+        }
+    }
+
+    private static func photos(_ fields: inout Fields) throws -> [String] {
+        let photos = try fields.strings("photos", default: [])
+        // The paths must not depend on the daemon's working directory.
+        for photo in photos where !photo.hasPrefix("/") {
+            throw fields.wrong("photos", "a list with '\(brief(photo))'", allowed: "absolute paths: /home/...")
+        }
+        return photos
+    }
+
+    /// The request's name and keys.
+    public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
+        switch self {
+        case .things: (.things, [:])
+        case .teach(let name, let photos):
+            (.teach, ["name": JSON(name), "photos": photos.isEmpty ? nil : JSON(photos)])
+        case .forget(let name): (.forget, ["name": JSON(name)])
+        }
+    }
+}

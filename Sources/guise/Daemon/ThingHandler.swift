@@ -1,0 +1,90 @@
+import Capture
+import Compose
+import Control
+import Engine
+import Objects
+import SystemKit
+
+/// Answers requests for the things that masks tell apart.
+struct ThingHandler {
+    let library: ThingLibrary
+    let loader: MaskLoader
+    let mailbox: Mailbox
+
+    /// The pictures that are taken of what is held up, and how many seconds that may take.
+    private static let (snapshots, timeout) = (3, 15.0)
+
+    func handle(_ request: ThingRequest) throws -> Answer {
+        switch request {
+        case .things: return .immediate(list)
+        case .teach(let name, let photos):
+            try ThingLibrary.check(name: name)
+            guard photos.isEmpty else { return .background { [self] in try teach(name, photos) } }
+            guard loader.masks.contains(where: \.usesThings) else {
+                throw RequestError(
+                    .notNow, "no mask is worn that looks at things; put one on first: `guise wear objects`")
+            }
+            guard !mailbox.settings.isPaused else {
+                throw RequestError(
+                    .notNow, "there is no picture while Guise is paused; run `guise resume` first")
+            }
+            return .background { [self] in try teachFromCamera(name) }
+        case .forget(let name):
+            // Files are moved.
+            return .background { [self] in try forget(name) }
+        }
+    }
+
+    private var list: ThingsReply {
+        ThingsReply(things: library.things.map { ThingsReply.Thing(name: $0.name, pictures: $0.pictures) })
+    }
+
+    private func teach(_ name: String, _ photos: [String]) throws -> TaughtReply {
+        guard photos.count <= ThingLibrary.maxPictures else {
+            throw Problem(
+                .invalid, "\(photos.count) photos are too many to teach '\(name)'",
+                fix: "use at most \(ThingLibrary.maxPictures)")
+        }
+        var cutouts: [Cutout] = []
+        for photo in photos {
+            var found: [Cutout]?
+            try Clip.firstPicture(of: photo) { view in if found == nil { found = ThingFinder.cutouts(of: view) } }
+            guard let found, let thing = found.first else {
+                throw Problem(
+                    .unusable, "no thing was found in \(photo)",
+                    fix: "lay it whole on a plain background, at least a thirtieth of the picture's width")
+            }
+            guard found.count == 1 else {
+                throw Problem(
+                    .unusable, "\(photo) shows \(found.count) things", fix: "teach one at a time, alone in the picture")
+            }
+            cutouts.append(thing)
+        }
+        return try learn(name, cutouts)
+    }
+
+    private func teachFromCamera(_ name: String) throws -> TaughtReply {
+        guard let cutouts = library.recognizer.collect(Self.snapshots, seconds: Self.timeout) else {
+            throw RequestError(.notNow, "something is being taught already; try again in a moment")
+        }
+        guard cutouts.count == Self.snapshots else {
+            throw RequestError(
+                .notNow,
+                "nothing was seen that is held up before a plain background; hold '\(name)' up whole, at the picture's "
+                    + "middle, and try again")
+        }
+        return try learn(name, cutouts)
+    }
+
+    private func learn(_ name: String, _ cutouts: [Cutout]) throws -> TaughtReply {
+        TaughtReply(name: name, added: cutouts.count, pictures: try library.teach(name, cutouts))
+    }
+
+    private func forget(_ name: String) throws -> ThingsReply {
+        let folder = try library.folder(of: name)
+        let trash = Trash()
+        for picture in entries(of: folder) { try trash.add("\(folder)/\(picture)") }
+        removeFile(folder)
+        return list
+    }
+}
