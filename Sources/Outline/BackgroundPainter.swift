@@ -6,6 +6,8 @@ import Frames
 public struct BackgroundPainter: ~Copyable {
     /// The background as cells, samples times `unit`: Y, U and V, one after the other.
     private var back = VectorBuffer<Int16>(count: 0)
+    /// The gradient that `back` holds; nil if it holds something else.
+    private var gradient: (start: SIMD3<Float>, end: SIMD3<Float>)?
     /// The room's own colour beside the person, likewise, for backgrounds that replace it.
     private var room = VectorBuffer<Int16>(count: 0)
     private var weights = VectorBuffer<Float>(count: 0)
@@ -47,6 +49,7 @@ public struct BackgroundPainter: ~Copyable {
             prepare(frame.layout.width)
             switch background {
             case .blur(let radius):
+                gradient = nil
                 unsafe blur(&cells, outline, radius, isShining: true, into: back.base, kernels)
             case .gradient(let start, let end): fill(start, end)
             case .picture:
@@ -115,17 +118,17 @@ public struct BackgroundPainter: ~Copyable {
         samples = Array(repeating: 0, count: 12 * length)
     }
 
-    /// Fills the background's cells with a gradient.
+    /// Fills the background's cells with a gradient, unless they hold it already.
     private mutating func fill(_ start: SIMD3<Float>, _ end: SIMD3<Float>) {
+        guard gradient?.start != start || gradient?.end != end else { return }
+        gradient = (start, end)
         let (columns, rows) = (PictureCells.columns, PictureCells.rows)
         for row in 0..<rows {
             for column in 0..<columns {
                 let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
-                let color = SIMD3<Int16>((start + (end - start) * share) * Self.unit + 0.5)
+                let color = (start + (end - start) * share) * Self.unit + 0.5
                 let i = row * columns + column
-                unsafe back.base[i] = color.x
-                unsafe back.base[PictureCells.count + i] = color.y
-                unsafe back.base[2 * PictureCells.count + i] = color.z
+                for plane in 0..<3 { unsafe back.base[plane * PictureCells.count + i] = Int16(color[plane]) }
             }
         }
     }
