@@ -25,6 +25,7 @@ const title = ({ name, title }) => common[name] ?? rest[name] ?? t(title);
 const languageOfTitle = ({ name, title }) => common[name] || rest[name] ? {} : { lang: languageOf(title) };
 
 let controls = [];
+const current = (name) => controls.find((control) => control.name === name);
 /// The rows' functions that show a control's value, by its name.
 const shows = new Map();
 
@@ -87,8 +88,7 @@ function rows(control) {
     const row = make("label", { className: "row" }, make("span", languageOfTitle(control), title(control)), input);
     if (control.automatic == null) return [row];
     // To its own value: then it stays as the camera has set it.
-    const own = () => controls.find(({ name }) => name === control.name).value;
-    const by = toggle(control.governor, () => controls.find(({ name }) => name === control.name).automatic, (isOn) => set(control.name, isOn ? "auto" : own()));
+    const by = toggle(control.governor, () => current(control.name).automatic, (isOn) => set(control.name, isOn ? "auto" : current(control.name).value));
     row.classList.add("follows");
     return [make("label", { className: "row" }, make("span", {}, automatic[control.name]), by), row];
 }
@@ -138,7 +138,7 @@ $("camera-reset").onclick = async () => {
 /// Sets all controls as they were. Those that the camera set itself follow their automatic control.
 async function restore(before) {
     for (const { name, value, automatic, inactive } of before) {
-        if (!automatic && !inactive && controls.find((now) => now.name === name)?.value !== value) await set(name, value);
+        if (!automatic && !inactive && current(name)?.value !== value) await set(name, value);
     }
 }
 

@@ -190,7 +190,8 @@ public struct MaskLibrary: Sendable {
     func usesThings(_ name: String) -> Bool {
         includeClosure(of: name).contains { member in
             (description(of: member)?["layers"]?.elements ?? []).contains {
-                $0["kind"]?.string == LayerKind.objects.name || $0["when"]?["object"] != nil
+                let kind = $0["kind"]?.string.flatMap(LayerKind.named)
+                return kind?.needsThings ?? false || $0["when"]?["object"] != nil
             }
         }
     }

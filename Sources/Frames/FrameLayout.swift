@@ -28,6 +28,13 @@ public enum PixelFormat: String, CaseIterable, Sendable {
     }
 }
 
+/// Red, green and blue, 0...255, of a full-range sample (Y, U, V), by JFIF.
+public func rgb(_ yuv: SIMD3<Float>) -> SIMD3<UInt8> {
+    let (luma, u, v) = (yuv.x, yuv.y - 128, yuv.z - 128)
+    let rgb = SIMD3(luma + 1.402 * v, luma - 0.344136 * u - 0.714136 * v, luma + 1.772 * u)
+    return SIMD3(rgb.rounded(.toNearestOrAwayFromZero).clamped(lowerBound: .zero, upperBound: SIMD3(repeating: 255)))
+}
+
 /// The range of sample values. YUYV from cameras is limited; MJPEG and photos are full.
 public enum ColorRange: String, Sendable {
     /// Black is 16, white is 235, chroma spans 16 to 240 (ITU-R BT.601).

@@ -6,7 +6,7 @@ public struct TaughtThing: Sendable {
     /// has only an outline few.
     let repeatability: Float
 
-    /// Of a thing of which there is only one view.
+    /// The value for a thing with a single view, for which it can't be measured.
     private static let unknownRepeatability: Float = 0.3
 
     public init(name: String, views: [ThingAppearance]) {
@@ -29,7 +29,7 @@ public struct TaughtThing: Sendable {
     private static let patternRepeatability: Float = 0.35
 }
 
-/// The things that are told apart.
+/// The things that can be recognised.
 public struct TaughtThings: Sendable {
     public let things: [TaughtThing]
     /// The number of this list. Another list of the same things may have another order.

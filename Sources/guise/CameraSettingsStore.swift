@@ -147,7 +147,7 @@ final class CameraSettingsStore: Sendable {
         guard let path = node(of: source) else { return nil }
         return try changing.withLock { _ in
             // Before the camera is changed: what can't be remembered isn't set.
-            _ = try remembered(name: "", bus: "")
+            _ = try memory.withLock { try load(&$0) }
             let camera = try access.open(path)
             let isDefault = text.lowercased() == "default"
             var values: [(name: String, value: Int32)] = []
@@ -199,10 +199,16 @@ final class CameraSettingsStore: Sendable {
     /// - Throws: `Problem` with file, line and key if the file is invalid.
     func remembered(name: String, bus: String) throws -> [String: Int32] {
         try memory.withLock { memory in
-            let cameras = try memory.cameras ?? Self.read(path)
-            memory.cameras = cameras
+            let cameras = try load(&memory)
             return Self.index(name, bus, in: cameras).map { cameras[$0].controls } ?? [:]
         }
+    }
+
+    /// The remembered cameras; those of the file the first time.
+    private func load(_ memory: inout Memory) throws -> [Remembered] {
+        let cameras = try memory.cameras ?? Self.read(path)
+        memory.cameras = cameras
+        return cameras
     }
 
     private static func index(_ name: String, _ bus: String, in cameras: [Remembered]) -> Int? {

@@ -174,17 +174,14 @@ final class ContactSheet {
         return Set((0..<wanted).map { (2 * $0 + 1) * all / (2 * wanted) })
     }
 
-    /// The mean of four pixels, converted to RGB with the formulas of JFIF.
+    /// The mean of four pixels, as opaque RGBA.
     private static func color(_ view: borrowing FrameView, _ x: Int, _ y: Int) -> SIMD4<UInt8> {
-        var sums = SIMD4<Float>.zero
+        var means = SIMD3<Float>.zero
         for (index, plane) in view.layout.planes.enumerated() {
             let i = plane.offset + y * plane.stride + x
             let (a, b) = (Float(view.bytes[i]) + Float(view.bytes[i + 1]), i + plane.stride)
-            sums[index] = (a + Float(view.bytes[b]) + Float(view.bytes[b + 1])) / 4
+            means[index] = (a + Float(view.bytes[b]) + Float(view.bytes[b + 1])) / 4
         }
-        let (luma, u, v) = (sums.x, sums.y - 128, sums.z - 128)
-        let rgb = SIMD4(luma + 1.402 * v, luma - 0.344136 * u - 0.714136 * v, luma + 1.772 * u, 255)
-        return SIMD4<UInt8>(
-            pointwiseMin(pointwiseMax(rgb.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
+        return SIMD4(rgb(means), 255)
     }
 }

@@ -29,14 +29,18 @@ struct LayerKind: Sendable {
     let hasText: Bool
     /// Whether a layer on the whole picture can lie behind the people.
     let allowsBehind: Bool
+    /// Whether the layer needs the things that the user has taught.
+    let needsThings: Bool
     /// The keys of its art's paint that the layer has.
     let paint: Set<LayerStyle.PaintKey>
     private let scope: Scope
 
     private init(
         _ name: String, _ scope: Scope, allowsFrames: Bool = false, allowsSwing: Bool = false,
-        hasText: Bool = false, allowsBehind: Bool = false, paint: Set<LayerStyle.PaintKey> = []
+        hasText: Bool = false, allowsBehind: Bool = false, needsThings: Bool = false,
+        paint: Set<LayerStyle.PaintKey> = []
     ) {
+        self.needsThings = needsThings
         (self.name, self.scope, self.allowsBehind, self.paint) = (name, scope, allowsBehind, paint)
         (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
     }
@@ -50,8 +54,11 @@ struct LayerKind: Sendable {
     }
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
-    init(_ name: String, allowsBehind: Bool = true, onPicture read: @escaping Reader<any PictureLayer>) {
-        self.init(name, .picture(read), allowsBehind: allowsBehind)
+    init(
+        _ name: String, allowsBehind: Bool = true, needsThings: Bool = false,
+        onPicture read: @escaping Reader<any PictureLayer>
+    ) {
+        self.init(name, .picture(read), allowsBehind: allowsBehind, needsThings: needsThings)
     }
 
     /// Makes a kind whose layers are drawn once, behind the people.

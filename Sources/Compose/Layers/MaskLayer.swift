@@ -83,7 +83,7 @@ public struct MaskLayer: Sendable {
         case .picture, .face: (stage, outline) = (.front, nil)
         }
         let object = style.when?.object
-        let things = name == LayerKind.objects.name || object != nil ? LoadedThings(target, trigger: object) : nil
+        let things = kind.needsThings || object != nil ? LoadedThings(target, trigger: object) : nil
         trigger = things?.taught.things.firstIndex { $0.name == object }
         self.things = things
         if !isOnFaces, style.on != .every {

@@ -3,7 +3,8 @@ import JSON
 import Objects
 
 extension LayerKind {
-    static let objects = LayerKind("objects", allowsBehind: false, onPicture: { try ObjectsLayer(&$0, $1) })
+    static let objects = LayerKind(
+        "objects", allowsBehind: false, needsThings: true, onPicture: { try ObjectsLayer(&$0, $1) })
 }
 
 /// A layer that outlines the things in the picture that the user has taught, writes each thing's name above it, and

@@ -217,13 +217,12 @@ extension Cutout {
         self.init(y: y, u: u, v: v, mask: mask)
     }
 
-    /// The cut-out as a picture with a transparent background, by ITU-R BT.601.
+    /// The cut-out as a picture with a transparent background.
     var image: RGBAImage {
         var bytes = [UInt8](repeating: 0, count: 4 * Self.side * Self.side)
         for i in mask.indices where mask[i] != 0 {
-            let (luma, cb, cr) = (Float(y[i]), Float(u[i]) - 128, Float(v[i]) - 128)
-            let rgb = [luma + 1.402 * cr, luma - 0.344136 * cb - 0.714136 * cr, luma + 1.772 * cb]
-            for k in 0..<3 { bytes[4 * i + k] = UInt8(max(0, min(255, rgb[k] + 0.5))) }
+            let color = rgb(SIMD3(Float(y[i]), Float(u[i]), Float(v[i])))
+            for k in 0..<3 { bytes[4 * i + k] = color[k] }
             bytes[4 * i + 3] = 255
         }
         return RGBAImage(width: Self.side, height: Self.side, bytes: bytes)

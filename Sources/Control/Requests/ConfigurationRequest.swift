@@ -21,10 +21,7 @@ public enum ConfigurationRequest: RequestGroup {
         case .set:
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
-            guard let value = fields.json("value") else {
-                throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(key))'")
-            }
-            self = .set(mask: mask, key: key, value: value)
+            self = .set(mask: mask, key: key, value: try fields.value(of: key))
         case .configuration: self = .configuration
         case .reload: self = .reload
         case .save: self = .save

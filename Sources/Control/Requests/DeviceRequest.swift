@@ -28,10 +28,7 @@ public enum DeviceRequest: RequestGroup {
             case .list: self = .camera
             case .set:
                 let control = try fields.string("control")
-                guard let value = fields.json("value") else {
-                    throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(control))'")
-                }
-                self = .setControl(control, value)
+                self = .setControl(control, try fields.value(of: control))
             case .reset: self = .resetCamera
             }
         }

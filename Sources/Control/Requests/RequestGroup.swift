@@ -27,6 +27,17 @@ extension RequestGroup {
     }
 }
 
+extension Fields {
+    /// Reads the value that a request sets something to.
+    /// - Throws: `RequestError` that names what is set, if there is no value.
+    mutating func value(of what: String) throws(RequestError) -> JSON {
+        guard let value = json("value") else {
+            throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(what))'")
+        }
+        return value
+    }
+}
+
 /// A group as one of the cases of `Whole`.
 struct RequestParser<Whole>: Sendable {
     let names: [String]
