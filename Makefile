@@ -14,7 +14,7 @@ metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
 sources := Sources Tests Package.swift
 
 .PHONY: run build build-packages test accuracy verifier test-vm test-deb sanitize soak bench fuzz sample outline \
-    readme-pictures lint format install uninstall manual deb tarball clean
+    readme-pictures reference lint format install uninstall manual deb tarball clean
 
 run: build sample outline
 	@exec $(guise) run $(ARGS)
@@ -90,11 +90,13 @@ fuzz:
 	GUISE_FUZZ=1 swift build -c release --product RequestFuzzer --scratch-path .build-fuzz
 	GUISE_FUZZ=1 swift build -c release --product guise-art --scratch-path .build-fuzz
 	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds .build-fuzz/requests
+	@{ cat Tests/Fuzz/keys.dict; grep -oE '"[A-Za-z0-9$$_ -]+"' Masks/mask.schema.json | sort -u \
+	    | sed 's/"\(.*\)"/"\\"\1\\""/'; } > .build-fuzz/keys.dict
 	@for mask in Masks/*/; do cp $$mask/mask.json .build-fuzz/seeds/$$(basename $$mask).json; done
 	.build-fuzz/release/RequestFuzzer -max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -max_len=4096 \
 	    -print_final_stats=1 -artifact_prefix=.build-fuzz/request- .build-fuzz/requests Tests/Fuzz/requests
 	$(fuzzer) -max_total_time=$$(($(MINUTES) * 60)) -timeout=60 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
-	    -dict=Tests/Fuzz/keys.dict -artifact_prefix=.build-fuzz/ .build-fuzz/corpus Tests/Fuzz/corpus .build-fuzz/seeds
+	    -dict=.build-fuzz/keys.dict -artifact_prefix=.build-fuzz/ .build-fuzz/corpus Tests/Fuzz/corpus .build-fuzz/seeds
 	@rm -rf /dev/shm/guise-fuzz-*
 	$(if $(KEEP),$(fuzzer) -merge=1 -max_len=1024 -timeout=60 Tests/Fuzz/corpus .build-fuzz/corpus)
 
@@ -110,6 +112,11 @@ outline:
 readme-pictures: build sample
 	@$(SETUP) run test
 	@docs/pictures/render $(guise)
+
+# Writes the parts of the documentation that are made from code and schema; `make test` compares them.
+reference:
+	@$(SETUP) test
+	GUISE_WRITE_REFERENCE=1 swift test --disable-xctest --filter '(Request|Schema)Tests'
 
 lint: .build/lint
 

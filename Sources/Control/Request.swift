@@ -59,8 +59,11 @@ public struct Request: Equatable, Sendable {
         RequestParser(Content.subscription),
     ]
 
-    /// The names of all requests, as the protocol spells them.
-    public static let names = groups.flatMap(\.names)
+    /// The names of all requests, as the protocol spells them, with what users read about them.
+    public static let help = groups.flatMap(\.help)
+
+    /// The names of all requests.
+    public static let names = help.map(\.name)
 
     /// Parses a request.
     /// - Throws: `RequestError`; for a bad key or value, its message names the allowed ones.

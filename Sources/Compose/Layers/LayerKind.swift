@@ -3,7 +3,7 @@ import JSON
 /// The properties of a layer kind that other code uses. Each kind is declared next to its layer.
 struct LayerKind: Sendable {
     /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list
-    /// it here, and describe it in Masks/mask.schema.json and docs/masks.md.
+    /// it here, and describe it in Masks/mask.schema.json, from which `make reference` writes a row of docs/masks.md.
     static let all: [LayerKind] = [
         .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
         .objects,

@@ -28,6 +28,28 @@ public enum ConfigurationRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .set:
+            RequestHelp(
+                keys: "`mask` (optional), `key`, `value`",
+                """
+                with a mask, sets an option of it: `opacity` (0 to 1, or `"50%"`), or one of its choices: a colour \
+                (`"#d02030"`, or a name such as `"navy"`), `palette`, `text`, `picture` (a name, or the absolute path \
+                of a file). Without one, sets a configuration key, given by its path (`"camera.when"`), and saves it
+                """)
+        case .configuration: RequestHelp("the current configuration: its `file` (or null) and all `values`")
+        case .reload: RequestHelp("reads the configuration file again")
+        case .save:
+            RequestHelp(
+                """
+                writes the active masks, as those of the start, and the settings to the file they were read from, or \
+                to `~/.config/guise/config.json` if that is the installed one
+                """)
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

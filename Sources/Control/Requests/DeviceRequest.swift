@@ -34,6 +34,24 @@ public enum DeviceRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .devices: RequestHelp("cameras with their `modes`, and loopbacks")
+        case .use:
+            RequestHelp(
+                keys: "`device`",
+                """
+                switches to another camera: its node, its name, `auto`, `sample`, or the absolute path of a photo or \
+                clip
+                """)
+        case .camera:
+            RequestHelp(
+                keys: "`action`: `list` (default), `set`, `reset`; `control`, `value`",
+                "lists the `controls` of the camera in use, sets one, or sets all to the camera's own defaults")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

@@ -18,6 +18,14 @@ public enum HistoryRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .undo: RequestHelp("takes back the last change of masks or settings: `change` is its name")
+        case .redo: RequestHelp("makes the change that was taken back last again: `change` is its name")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

@@ -31,6 +31,20 @@ public enum LookRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .looks: RequestHelp("the looks, which are masks with their settings under a name, and the favourites")
+        case .look:
+            RequestHelp(
+                keys: "`name`; `action`: `wear` (default), `save`, `delete`",
+                """
+                wears a look (by name, or by its position from 1), saves the active masks as one, or deletes it
+                """)
+        case .favourite: RequestHelp(keys: "`mask`; `on` (default true)", "makes a mask a favourite, or ends that")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

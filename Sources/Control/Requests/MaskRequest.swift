@@ -60,6 +60,47 @@ public enum MaskRequest: RequestGroup {
         return try fields.strings("masks", default: [])
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .masks:
+            RequestHelp(
+                """
+                all masks: name, title, author, tags, `kind`, whether it `hides` faces, whether it looks at taught \
+                `things`, `worn`, and what can be set: `choices`
+                """)
+        case .show: RequestHelp(keys: "`mask`", "puts the mask on, in place of those of its kind")
+        case .hide: RequestHelp(keys: "`mask`", "takes the mask off")
+        case .toggle: RequestHelp(keys: "`mask`", "puts the mask on, in place of those of its kind, or takes it off")
+        case .only: RequestHelp(keys: "`mask`", "puts the mask on and takes all others off")
+        case .next: RequestHelp("replaces the masks with the next one, by name")
+        case .previous: RequestHelp("replaces the masks with the previous one, by name")
+        case .clear: RequestHelp("takes all masks off")
+        case .wear:
+            RequestHelp(
+                keys: "`masks`",
+                """
+                puts these masks on; each takes the place of those of its kind, which are listed in `replaced`. Masks \
+                that are on keep their settings
+                """)
+        case .add: RequestHelp(keys: "`masks`", "puts these masks on, on top of the others")
+        case .order:
+            RequestHelp(
+                keys: "`masks`",
+                "draws the active masks in this order; those that are not named stay on top")
+        case .random:
+            RequestHelp(
+                keys: "`all` (optional)",
+                """
+                replaces the masks with another random one that is fit for work; with `"all": true`, with any
+                """)
+        case .surprise:
+            RequestHelp(
+                keys: "`all` (optional)",
+                "gives each person a random mask: four masks, assigned in turn as people appear")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

@@ -66,6 +66,37 @@ public enum PictureRequest: RequestGroup {
         return path
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .pause: RequestHelp("shows a placeholder and closes the camera, until `resume`")
+        case .panic: RequestHelp("shows a placeholder at once, until `resume`; never ends a pause")
+        case .resume: RequestHelp("ends `pause`, `panic` and `freeze`")
+        case .freeze: RequestHelp("keeps the last picture until `resume`")
+        case .snapshot:
+            RequestHelp(
+                keys: "`path`, `note` (both optional)",
+                """
+                saves what others see; the extension sets the format. Default: a PNG in `~/Pictures/Guise`. With \
+                `"note": true`, a text file next to it lists the masks
+                """)
+        case .record:
+            RequestHelp(
+                keys: "`action`: `start`, `stop`; `path`; `sound`",
+                """
+                records what others see; with `"sound": true`, the microphone too. Default: a silent MP4 in \
+                `~/Videos/Guise`
+                """)
+        case .album:
+            RequestHelp(
+                keys: "`action`: `list` (default), `rename`, `delete`; `name`; `to`",
+                """
+                lists the `captures` saved since the start, newest first, gives one another name (`to`), or moves it \
+                to the trash
+                """)
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

@@ -1,7 +1,18 @@
 import JSON
 
+/// What users read about a request.
+public struct RequestHelp: Equatable, Sendable {
+    /// The request's keys in Markdown; allowed values stand behind a colon. Empty if it has none.
+    public let keys: String
+    /// What the request does, in Markdown, without a full stop.
+    public let meaning: String
+
+    init(keys: String = "", _ meaning: String) { (self.keys, self.meaning) = (keys, meaning) }
+}
+
 /// Related requests, which one handler of the daemon answers: an enumeration with a case for each request. The reader
-/// and the writer of a group switch over all its names and all its cases, so that neither can be forgotten.
+/// and the writer of a group switch over all its names and all its cases, and so does its help, so that none can be
+/// forgotten.
 public protocol RequestGroup: Equatable, Sendable {
     /// The requests' names in the protocol.
     associatedtype Name: RawRepresentable<String> & CaseIterable & Sendable
@@ -10,14 +21,14 @@ public protocol RequestGroup: Equatable, Sendable {
     /// - Throws: `Problem` or `RequestError` that names the allowed values.
     init(_ name: Name, _ fields: inout Fields) throws
 
+    /// The keys of the request of a name, and what it does.
+    static func help(_ name: Name) -> RequestHelp
+
     /// The request's name and keys, as `init` reads them; keys without a value are left out.
     var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) { get }
 }
 
 extension RequestGroup {
-    /// The names of the group's requests.
-    public static var names: [String] { Name.allCases.map(\.rawValue) }
-
     /// The request as a client sends it.
     public var json: JSON {
         let (name, keys) = parts
@@ -40,12 +51,12 @@ extension Fields {
 
 /// A group as one of the cases of `Whole`.
 struct RequestParser<Whole>: Sendable {
-    let names: [String]
+    let help: [(name: String, help: RequestHelp)]
     /// Reads the request of a name; nil if the group has none of this name.
     let parse: @Sendable (String, inout Fields) throws -> Whole?
 
     init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Whole) {
-        names = Group.names
+        help = Group.Name.allCases.map { ($0.rawValue, Group.help($0)) }
         parse = { name, fields in try Group.Name(rawValue: name).map { wrap(try Group($0, &fields)) } }
     }
 }

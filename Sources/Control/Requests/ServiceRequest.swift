@@ -24,6 +24,26 @@ public enum ServiceRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .status: RequestHelp("state, masks, camera, readers, faces, rates, delays, costs")
+        case .doctor:
+            RequestHelp(
+                """
+                the `checks` of `guise doctor`: `check`, `state` (`ok`, `warning`, `error`), `message`, `fix`; and \
+                the numbers of `errors` and `warnings`
+                """)
+        case .page:
+            RequestHelp(
+                """
+                the `address` of the page, with the secret that opens it; starts the page if it isn't \
+                running
+                """)
+        case .stop: RequestHelp("ends Guise; a placeholder stays on the device")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

@@ -44,6 +44,16 @@ public enum SubscriptionRequest: RequestGroup {
         }
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .subscribe:
+            RequestHelp(
+                keys: "`events` (optional; default: all)",
+                "sends these events on this connection from now on")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

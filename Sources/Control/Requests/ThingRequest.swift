@@ -30,6 +30,24 @@ public enum ThingRequest: RequestGroup {
         return photos
     }
 
+    /// The keys of the request of a name, and what it does.
+    public static func help(_ name: Name) -> RequestHelp {
+        switch name {
+        case .things: RequestHelp("the taught `things`, each with its `name` and the number of its `pictures`")
+        case .teach:
+            RequestHelp(
+                keys: "`name`; `photos` (optional)",
+                """
+                teaches a thing by photos (absolute paths), or by three pictures of what is held up, while a mask is \
+                worn that looks at things: answers with how many were `added`, and how many `pictures` it has now
+                """)
+        case .forget:
+            RequestHelp(
+                keys: "`name`",
+                "moves the pictures of a taught thing to the trash, and lists the others")
+        }
+    }
+
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {

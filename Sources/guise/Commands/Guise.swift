@@ -13,7 +13,7 @@ struct Guise: ParsableCommand {
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
             BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
-            ReportCommand.self, CompletionsCommand.self, LandmarksCommand.self,
+            ReportCommand.self, CompletionsCommand.self, RequestsCommand.self, LandmarksCommand.self,
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 
