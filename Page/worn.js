@@ -4,6 +4,7 @@ import { ask } from "./connection.js";
 import { $, announce, capitalize, debounce, icon, latestOnly, make } from "./elements.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
+import { makeStampsField } from "./stamps.js";
 import { makeThingsField } from "./things.js";
 import { list, percent, t } from "./words.js";
 
@@ -155,6 +156,7 @@ function makeField(mask, key, choice) {
             update(value) { for (const label of buttons) label.firstChild.checked = label.firstChild.value === value; },
         };
     }
+    if (choice.kind === "stamps") return makeStampsField(mask, key, choice);
     if (choice.kind === "picture") return makePictureField(mask, name, send);
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });

@@ -72,29 +72,15 @@ extension MaskLibrary {
                     choices[name] = .color
                     defaults[name] = layer[key]?["color"]?.string
                 }
-                if case .object(let palettes)? = layer["palettes"]?.value, !palettes.isEmpty {
-                    let names = palettes.map(\.key).sorted()
+                if let names = layer["palettes"]?.keys.sorted(), !names.isEmpty {
                     choices["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
-                if kind?.name == LayerKind.background.name {
-                    choices["people"] = .palette(BackgroundLayer.People.allCases.map(\.rawValue))
-                    defaults["people"] = layer["people"]?.string ?? BackgroundLayer.People.all.rawValue
-                    if layer["mode"]?.string == BackgroundLayer.Mode.picture.rawValue { collectPictures(from: layer) }
-                }
-                if kind?.hasText == true {
-                    choices["text"] = .text
-                    defaults["text"] = layer["text"]?.string
+                for (name, option) in kind?.options(layer) ?? [:] {
+                    (choices[name], defaults[name]) = (option.option, option.standard)
                 }
                 if kind?.isOnPicture(layer) == true { isPersonal = false }
             }
-        }
-
-        private mutating func collectPictures(from layer: JSON) {
-            var names: [String] = []
-            if case .object(let pictures)? = layer["pictures"]?.value { names = pictures.map(\.key).sorted() }
-            choices["picture"] = .picture(names)
-            defaults["picture"] = layer["picture"]?.string ?? names.first
         }
     }
 }

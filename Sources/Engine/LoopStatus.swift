@@ -19,6 +19,8 @@ package struct LoopStatus: Equatable, Sendable {
     /// The number of faces in the last frame, and how many of them are predicted.
     package var faces = 0
     package var predicted = 0
+    /// Where these faces are.
+    package var facePlaces = FacePlaces()
     /// The number of frames of the source that were masked and published.
     package var frames = 0
     /// The number of placeholders and repeated frames.

@@ -45,6 +45,8 @@ package struct Pipeline: ~Copyable {
     package var monitor: (any FrameMonitor)?
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
     package private(set) var monitoredFaces: [Face] = []
+    /// Where the faces of the last frame are.
+    package private(set) var facePlaces = FacePlaces()
     /// Landmarks that somebody has placed by hand, for photos.
     package var corrections: [FaceCorrection] = []
     /// The indices of the `corrections` that belong to no face of the last photo.
@@ -183,6 +185,7 @@ package struct Pipeline: ~Copyable {
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }
         let placement = scaler?.map ?? .identity
+        updateFacePlaces(placement)
         let isCovered = isCovering
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
@@ -216,6 +219,13 @@ package struct Pipeline: ~Copyable {
         cost.landmarks += onLandmarks
         cost.search += searched - start - onLandmarks
         cost.compose += threadTime() - searched
+    }
+
+    private mutating func updateFacePlaces(_ placement: Affine) {
+        facePlaces = FacePlaces()
+        for i in tracker.faces.indices {
+            facePlaces.append(FacePlace(tracker.faces[i]).moved(by: placement), in: gate.canvas.frame.layout)
+        }
     }
 
     /// Updates the faces of the picture, and shows the scaled, unmasked frame.

@@ -47,6 +47,9 @@ public struct JSON: Equatable, Sendable {
 
     init(value: Value, line: Int) { (self.value, self.line) = (value, line) }
 
+    /// The keys of an object, in its order; empty for other values.
+    public var keys: [String] { if case .object(let members) = value { members.map(\.key) } else { [] } }
+
     /// The kind of value in words, for messages.
     public var kindName: String {
         switch value {

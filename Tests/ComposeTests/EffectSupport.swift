@@ -111,9 +111,11 @@ private func cos(_ angle: Double) -> Double { sin(angle + .pi / 2) }
 let masksFolder = Fixtures.inPackage("Masks")
 
 /// A mask of one layer, from JSON.
-func layer(_ json: String, _ layout: FrameLayout, folder: String = masksFolder) throws -> Mask {
+func layer(
+    _ json: String, _ layout: FrameLayout, folder: String = masksFolder, target: ArtTarget? = nil
+) throws -> Mask {
     var fields = try Fields(try JSON(Array(json.utf8), file: "mask.json"), file: "mask.json")
-    let layer = try MaskLayer(&fields, folder: folder, target: ArtTarget(layout))
+    let layer = try MaskLayer(&fields, folder: folder, target: target ?? ArtTarget(layout))
     return Mask(name: "test", title: "", author: "", licence: "", tags: [], layers: [layer])
 }
 

@@ -99,6 +99,9 @@ import Testing
 
         {"kind": "objects", "color": "#40c0ff", "place": "bottom right", "when": {"object": "card", "then": "hide"}}
 
+        {"kind": "stamps", "art": {"a": "a.svg"}, "behind": true, "items": [
+         {"art": "a", "at": [0.2, 0.3], "size": 0.2}, {"text": "b", "at": [0, 2], "size": 3, "on": "face"}]}
+
         {"kind": "skin", "art": "a.svg", "hair": "covered", "eyes": "open", "tint": {"name": "fur", "color": "#aa5500"}, "when": {"is": "smile"},
          "on": {"nth": 1}}
 

@@ -15,6 +15,7 @@ struct RequestTests {
     /// Each line with the request that it means, in the order of the documentation.
     static let requests: [(String, any RequestGroup)] = [
         (#"{"request":"status"}"#, ServiceRequest.status),
+        (#"{"request":"faces"}"#, ServiceRequest.faces),
         (#"{"request":"masks"}"#, MaskRequest.masks),
         (#"{"request":"devices"}"#, DeviceRequest.devices),
         (#"{"request":"show","mask":"santa"}"#, MaskRequest.show("santa")),

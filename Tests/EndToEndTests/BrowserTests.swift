@@ -565,6 +565,60 @@ extension EndToEnd {
             #expect(try difference(meadow, stage.look()) < 10)
         }
 
+        @Test func `stamps are placed, sized and turned by dragging and by keys, on the picture and on each face`()
+            throws
+        {
+            let stage = try Stage(Stage.start(["--source", Fixtures.sample, "--realtime", "--loop"]))
+            let browser = stage.browser
+            func stamps() throws -> [JSON] {
+                let worn = try stage.guise.ask("status")["masks"]?.elements ?? []
+                let text = worn.first { $0["name"]?.string == "stamps" }?["choices"]?["items"]?.string ?? "[]"
+                return try JSON(Array(text.utf8), file: "stamps").elements
+            }
+            func numbers(_ json: JSON?) -> [Double] { json?.elements.compactMap(\.number) ?? [] }
+            let bare = try stage.look()
+            try browser.click(".mask[data-mask=stamps]")
+            #expect(stage.comes { try difference(bare, stage.look()) > 3 })
+            let (heart, wreath) = (".stamp-handles [data-stamp='0']", ".stamp-handles [data-stamp='1']")
+            // Put on by hand, it shows the handles at once, also those on the face.
+            try #require(browser.waits(for: "document.querySelector(\"\(wreath)\")?.hidden === false"))
+
+            let before = try stage.look()
+            try browser.drag("\(heart) .stamp-move", by: (60, 80))
+            // The preview is mirrored, so the right is the picture's left.
+            #expect(stage.comes { try stamps().count == 2 && numbers(stamps()[0]["at"])[0] < 0.8 })
+            let at = try numbers(stamps()[0]["at"])
+            #expect(at[0] > 0.7 && at[1] > 0.25, "\(at)")
+            #expect(stage.comes { try difference(before, stage.look()) > 1 })
+            let size = try stamps()[0]["size"]?.number ?? 0
+            try browser.run("document.querySelector(\"\(heart) .stamp-turn\").focus()")
+            try browser.stroke("\u{E013}", "\u{E013}", "\u{E014}")  // up, up, right
+            #expect(stage.comes { try stamps()[0]["size"]?.number ?? 0 > size * 1.05 })
+
+            // What is taken off the face stays where it is.
+            #expect(try stamps()[1]["on"]?.string == "face")
+            let face = try #require(stage.guise.ask("faces")["faces"]?.elements.first)
+            try browser.run(
+                """
+                const select = document.querySelectorAll(".stamp-rows select")[1];
+                select.value = "picture";
+                select.onchange();
+                """)
+            #expect(stage.comes { try stamps()[1]["on"]?.string == "picture" })
+            let (place, eyes) = (try numbers(stamps()[1]["at"]), numbers(face["eyes"]))
+            #expect(
+                abs(place[0] - eyes[0]) < 0.05 && place[1] > eyes[1] && place[1] < eyes[1] + 0.15, "\(place) \(eyes)")
+
+            try browser.run("document.querySelector('.stamp-menu button').click()")
+            #expect(stage.comes { try stamps().count == 3 && stamps()[2]["text"]?.string == "Hello" })
+            try browser.run("document.querySelector(\"\(heart) .stamp-move\").focus()")
+            try browser.stroke("\u{E017}")  // Delete
+            #expect(stage.comes { try stamps().count == 2 && stamps()[0]["art"]?.string == "wreath" })
+            try browser.chord("\u{E009}", key: "z")  // Ctrl+Z
+            // How much it takes back depends on how quickly the last changes followed each other.
+            #expect(stage.comes { try stamps().first?["art"]?.string == "heart" })
+        }
+
         @Test func `a photo gets the current masks, and again when they change`() throws {
             let stage = try Stage()
             let drop = """

@@ -9,6 +9,7 @@ import Synchronization
 import SystemKit
 import TestSupport
 import Testing
+import Track
 
 @testable import Privacy
 @testable import Engine
@@ -282,6 +283,40 @@ import Testing
         #expect(fixture.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
         #expect(try fixture.worn(.mask(.clear)) == [] && fixture.loader.selections.isEmpty)
         #expect(try fixture.worn(.mask(.wear([]))) == [])
+    }
+
+    @Test func `stamps are set as a list or as its text, and a wrong one changes nothing`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("stamps")))
+        func set(_ value: JSON) throws {
+            _ = try fixture.ask(.configuration(.set(mask: "stamps", key: "items", value: value)))
+        }
+        let text = #"[{"art":"star","at":[0.5,0.5],"size":0.2}]"#
+        try set(JSON(Array(text.utf8), file: "list"))
+        #expect(fixture.loader.selections.first?.choices == ["items": text])
+        try set("[]")
+        #expect(fixture.loader.selections.first?.choices == ["items": "[]"])
+        for wrong: JSON in ["star", 3, #"[{"art": "stra", "at": [0, 0], "size": 1}]"#] {
+            let problem = #expect(throws: RequestError.self) { try set(wrong) }
+            #expect(problem?.message.contains("sparkles") == true, "it lists what there is")
+        }
+        #expect(fixture.loader.selections.first?.choices == ["items": "[]"])
+        _ = try fixture.ask(.history(.undo))
+        #expect(fixture.loader.selections.first?.choices["items"] != "[]")
+    }
+
+    @Test func `clients learn where the faces are`() throws {
+        let fixture = try DaemonFixture()
+        #expect(try fixture.ask(.service(.faces)).text == #"{"faces":[]}"#)
+        var loopStatus = LoopStatus()
+        let place = FacePlace(Face.mean)
+        for _ in 0..<9 { loopStatus.facePlaces.append(place, in: FrameLayout(width: 640, height: 360, format: .i420)) }
+        fixture.mailbox.update(loopStatus)
+        let faces = try fixture.ask(.service(.faces))["faces"]?.elements ?? []
+        #expect(faces.count == 8, "more are left out")
+        let eyes = faces.first?["eyes"]?.elements.compactMap(\.number) ?? []
+        #expect(abs(eyes[0] - Double(place.eyes.x) / 640) < 1e-3 && abs(eyes[1] - Double(place.eyes.y) / 360) < 1e-3)
+        #expect(abs((faces.first?["eyeDistance"]?.number ?? 0) - Double(place.eyeDistance) / 360) < 1e-3)
     }
 
     @Test(arguments: [

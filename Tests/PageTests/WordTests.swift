@@ -59,7 +59,8 @@ struct WordTests {
             for layer in mask["layers"]?.elements ?? [] {
                 // Names of choices are capitalized there.
                 words += ["tint", "color", "to"].compactMap { layer[$0]?["name"]?.string?.capitalized }
-                for key in ["palettes", "pictures"] {
+                // The art of stamps has names.
+                for key in ["palettes", "pictures", "art"] {
                     if case .object(let values)? = layer[key]?.value { words += values.map(\.key) }
                 }
             }

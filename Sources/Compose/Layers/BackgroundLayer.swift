@@ -4,7 +4,8 @@ import Outline
 import SystemKit
 
 extension LayerKind {
-    static let background = LayerKind("background", behindPeople: { try BackgroundLayer(&$0, $1) })
+    static let background = LayerKind(
+        "background", options: BackgroundLayer.options, behindPeople: { try BackgroundLayer(&$0, $1) })
 }
 
 /// A layer that replaces or changes what is behind the people.
@@ -30,6 +31,19 @@ struct BackgroundLayer: PictureLayer {
 
     /// Whether nothing of the room is left.
     var hidesRoom: Bool { backgrounds[0].hidesRoom }
+
+    /// The options of a layer's user: whose background it is, and the picture.
+    @Sendable fileprivate static func options(_ layer: JSON) -> [String: (option: MaskOption, standard: String?)] {
+        let people = layer["people"]?.string ?? People.all.rawValue
+        var options: [String: (option: MaskOption, standard: String?)] = [
+            "people": (.palette(People.allCases.map(\.rawValue)), people)
+        ]
+        if layer["mode"]?.string == Mode.picture.rawValue {
+            let names = layer["pictures"]?.keys.sorted() ?? []
+            options["picture"] = (.picture(names), layer["picture"]?.string ?? names.first)
+        }
+        return options
+    }
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.

@@ -6,8 +6,12 @@ struct LayerKind: Sendable {
     /// it here, and describe it in Masks/mask.schema.json, from which `make reference` writes a row of docs/masks.md.
     static let all: [LayerKind] = [
         .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
-        .objects,
+        .objects, .stamps,
     ]
+
+    /// Reads which options a layer's description gives to the user: each by its name, with its value if the user has
+    /// chosen none.
+    typealias Options = @Sendable (_ layer: JSON) -> [String: (option: MaskOption, standard: String?)]
 
     /// Reads the keys that only layers of this kind have.
     typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ context: LayerContext) throws -> Content
@@ -25,8 +29,8 @@ struct LayerKind: Sendable {
     let allowsFrames: Bool
     /// Whether the layer can have parts that swing as "motion" says.
     let allowsSwing: Bool
-    /// Whether the user can replace the layer's "text".
-    let hasText: Bool
+    /// The options of the layer's user, besides colours and palettes, which layers of several kinds have.
+    let options: Options
     /// Whether a layer on the whole picture can lie behind the people.
     let allowsBehind: Bool
     /// Whether the layer needs the things that the user has taught.
@@ -37,12 +41,12 @@ struct LayerKind: Sendable {
 
     private init(
         _ name: String, _ scope: Scope, allowsFrames: Bool = false, allowsSwing: Bool = false,
-        hasText: Bool = false, allowsBehind: Bool = false, needsThings: Bool = false,
+        options: @escaping Options = { _ in [:] }, allowsBehind: Bool = false, needsThings: Bool = false,
         paint: Set<LayerStyle.PaintKey> = []
     ) {
-        self.needsThings = needsThings
-        (self.name, self.scope, self.allowsBehind, self.paint) = (name, scope, allowsBehind, paint)
-        (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
+        (self.name, self.scope, self.options, self.paint) = (name, scope, options, paint)
+        (self.allowsFrames, self.allowsSwing) = (allowsFrames, allowsSwing)
+        (self.allowsBehind, self.needsThings) = (allowsBehind, needsThings)
     }
 
     /// Makes a kind whose layers are drawn on faces.
@@ -55,20 +59,23 @@ struct LayerKind: Sendable {
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
     init(
-        _ name: String, allowsBehind: Bool = true, needsThings: Bool = false,
-        onPicture read: @escaping Reader<any PictureLayer>
+        _ name: String, options: @escaping Options = { _ in [:] }, allowsBehind: Bool = true,
+        needsThings: Bool = false, onPicture read: @escaping Reader<any PictureLayer>
     ) {
-        self.init(name, .picture(read), allowsBehind: allowsBehind, needsThings: needsThings)
+        self.init(name, .picture(read), options: options, allowsBehind: allowsBehind, needsThings: needsThings)
     }
 
     /// Makes a kind whose layers are drawn once, behind the people.
-    init(_ name: String, behindPeople read: @escaping Reader<BackgroundLayer>) { self.init(name, .background(read)) }
+    init(_ name: String, options: @escaping Options, behindPeople read: @escaping Reader<BackgroundLayer>) {
+        self.init(name, .background(read), options: options)
+    }
 
     /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.
     init(
-        _ name: String, hasText: Bool, onFacesIf key: String, read: @escaping Reader<any Layer & PictureLayer>
+        _ name: String, options: @escaping Options, onFacesIf key: String,
+        read: @escaping Reader<any Layer & PictureLayer>
     ) {
-        self.init(name, .facesIf(key: key, read), hasText: hasText, allowsBehind: true)
+        self.init(name, .facesIf(key: key, read), options: options, allowsBehind: true)
     }
 
     /// The kind with a name; nil if there is none.

@@ -8,6 +8,8 @@ public enum MaskOption: Equatable, Sendable {
     case picture([String])
     /// Any text of at most `maxTextLength` characters. A layer with an empty one is not drawn.
     case text
+    /// A list of stamps, as the text of a JSON array; these are the names of the pictures to choose from.
+    case stamps([String])
 
     /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
     static let maxTextLength = 200
@@ -25,6 +27,7 @@ public enum MaskOption: Equatable, Sendable {
         case .palette(let names): names.contains(value)
         case .picture(let names): names.contains(value) || Self.isFileName(value)
         case .text: value.count <= Self.maxTextLength
+        case .stamps(let names): (try? Stamp.list(text: value, names: names)) != nil
         }
     }
 
@@ -35,6 +38,7 @@ public enum MaskOption: Equatable, Sendable {
         case .palette: "palette"
         case .picture: "picture"
         case .text: "text"
+        case .stamps: "stamps"
         }
     }
 
@@ -45,6 +49,11 @@ public enum MaskOption: Equatable, Sendable {
         case .palette(let names): names.joined(separator: ", ")
         case .picture(let names): (names + ["a file"]).joined(separator: ", ")
         case .text: "at most \(Self.maxTextLength) characters"
+        case .stamps(let names):
+            """
+            a list of at most \(Stamp.maxCount), such as [{"art": "\(names.first ?? "")", "at": [0.8, 0.2], \
+            "size": 0.2, "turn": 10, "on": "picture"}], or with "text"; pictures: \(names.joined(separator: ", "))
+            """
         }
     }
 }

@@ -4,7 +4,9 @@ import SystemKit
 import Track
 
 extension LayerKind {
-    static let text = LayerKind("text", hasText: true, onFacesIf: "face", read: { try TextLayer(&$0, $1) })
+    static let text = LayerKind(
+        "text", options: { ["text": (.text, $0["text"]?.string)] }, onFacesIf: "face",
+        read: { try TextLayer(&$0, $1) })
 }
 
 /// A layer of text in the picture, or pinned to a face, such as a name tag. Rendered once, when the mask is loaded, by

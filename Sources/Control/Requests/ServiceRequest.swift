@@ -4,6 +4,8 @@ import JSON
 public enum ServiceRequest: RequestGroup {
     /// Return the daemon's status.
     case status
+    /// Return where the faces are.
+    case faces
     /// Run the doctor's checks.
     case doctor
     /// Return the page's address. Starts the page if it is not running.
@@ -12,12 +14,13 @@ public enum ServiceRequest: RequestGroup {
     case stop
 
     /// The requests' names.
-    public enum Name: String, CaseIterable, Sendable { case status, doctor, page, stop }
+    public enum Name: String, CaseIterable, Sendable { case status, faces, doctor, page, stop }
 
     /// Reads the keys of the request of a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .status: self = .status
+        case .faces: self = .faces
         case .doctor: self = .doctor
         case .page: self = .page
         case .stop: self = .stop
@@ -28,6 +31,13 @@ public enum ServiceRequest: RequestGroup {
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .status: RequestHelp("state, masks, camera, readers, faces, rates, delays, costs")
+        case .faces:
+            RequestHelp(
+                """
+                where the `faces` of the last frame are, at most eight: the middle between their `eyes`, as shares of \
+                the picture's width and height, their `eyeDistance` as a share of its height, and their `roll`, \
+                clockwise in degrees
+                """)
         case .doctor:
             RequestHelp(
                 """
@@ -48,6 +58,7 @@ public enum ServiceRequest: RequestGroup {
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {
         case .status: (.status, [:])
+        case .faces: (.faces, [:])
         case .doctor: (.doctor, [:])
         case .page: (.page, [:])
         case .stop: (.stop, [:])

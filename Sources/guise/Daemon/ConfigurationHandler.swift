@@ -77,8 +77,14 @@ struct ConfigurationHandler {
                 .badValue,
                 "'\(key)' is \(brief(value.text)); allowed: the path of a picture, \(allowed.joined(separator: ", "))")
         }
-        let named = choice == .color ? value.string.flatMap { colorNames[$0.lowercased()] } : nil
-        guard let text = named ?? value.string, choice.allows(text) else {
+        let text =
+            switch choice {
+            case .color: value.string.map { colorNames[$0.lowercased()] ?? $0 }
+            // Options are texts, wherever they are kept.
+            case .stamps: value.string ?? value.text
+            default: value.string
+            }
+        guard let text, choice.allows(text) else {
             throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
         return text

@@ -83,7 +83,7 @@ struct MaskDescription: Encodable {
         for (name, option) in summary.choices {
             var allowed: [String]?
             switch option {
-            case .palette(let names): allowed = names
+            case .palette(let names), .stamps(let names): allowed = names
             case .picture(let names): allowed = names + ownPictures
             case .color, .text: break
             }

@@ -95,3 +95,25 @@ struct PageReply: Codable {
 
 /// An empty reply, for success.
 struct EmptyReply: Codable {}
+
+/// Where the faces are.
+struct FacesReply: Codable {
+    struct Place: Codable {
+        /// The middle between the eyes, as shares of the picture's width and height.
+        let eyes: [Double]
+        /// The distance between the eyes, as a share of the picture's height.
+        let eyeDistance: Double
+        /// Clockwise in degrees.
+        let roll: Double
+    }
+
+    let faces: [Place]
+
+    init(_ places: FacePlaces) {
+        faces = places.all.map { place in
+            Place(
+                eyes: [rounded(Double(place.eyes.x), 10_000), rounded(Double(place.eyes.y), 10_000)],
+                eyeDistance: rounded(Double(place.eyeDistance), 10_000), roll: rounded(Double(place.roll), 10))
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Frames
+import JSON
+import Track
+
+extension LayerKind {
+    static let stamps = LayerKind(
+        "stamps",
+        options: { layer in
+            let names = layer["art"]?.keys.sorted() ?? []
+            return ["items": (.stamps(names), layer["items"]?.text ?? "[]")]
+        }, onPicture: { try StampsLayer(&$0, $1) })
+}
+
+/// A layer of stamps, frames round faces, and texts, which the user places by hand on the picture or on all faces. The
+/// stamps are prepared once, when the mask is loaded or one of them was moved.
+struct StampsLayer: PictureLayer {
+    private struct Placed: Sendable {
+        let art: Art
+        /// The centre of the art, in art units.
+        let middle: Point
+        /// The longer side of the art, in art units.
+        let longest: Float
+        let stamp: Stamp
+
+        /// Draws the stamp.
+        /// - Parameters:
+        ///   - center: its centre, in pixels.
+        ///   - unit: pixels per unit of the stamp's size.
+        ///   - turn: degrees, clockwise, in addition to its own.
+        func draw(at center: Point, unit: Float, turn: Float, on canvas: inout Canvas, _ appearance: Appearance) {
+            let scale = stamp.size * unit / longest
+            var map = Affine(scale: scale, angle: radians(stamp.turn + turn), origin: .zero)
+            let shift = map.linear(middle)
+            (map.tx, map.ty) = (center.x - shift.x, center.y - shift.y)
+            let level = art.level(forScale: scale)
+            guard let toArt = level.map.inverse else { return }
+            blend(level.sprite, by: map.after(toArt), opacity: appearance.opacity, onto: &canvas.frame)
+        }
+    }
+
+    private let placed: [Placed]
+
+    /// The most pictures to choose from.
+    private static let maxArt = 64
+
+    /// Reads the layer's description, and renders the stamps that are placed.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
+        let files = try fields.texts("art")
+        guard (1...Self.maxArt).contains(files.count) else {
+            throw fields.wrong("art", "an object of \(files.count) pictures", allowed: "1 to \(Self.maxArt)")
+        }
+        let names = files.keys.sorted()
+        let standard = try Stamp.list(&fields, "items", names: names)
+        // Those of the user. A list that an older version of the mask has left is replaced by the mask's own.
+        let chosen = context.target.choices["items"].flatMap { try? Stamp.list(text: $0, names: names) }
+        placed = try (chosen ?? standard).map { stamp in
+            let target = context.target
+            let side = stamp.size * (stamp.pin == .picture ? Float(target.height) : target.eyeDistance)
+            switch stamp.content {
+            case .art(let name):
+                let file = files[name] ?? ""
+                let draft = try ArtReader.load(path: try Art.resolvePath(context.folder, file), maxDimension: 64)
+                let longest = draft.size.max()
+                let art = try Art(
+                    file: file, folder: context.folder, density: side / longest, range: target.range)
+                return Placed(art: art, middle: draft.origin + draft.size / 2, longest: longest, stamp: stamp)
+            case .text(let text, let color):
+                var style = TextStyle()
+                style.color = color
+                style.outline = Color(color).map { $0.luma > 140 } ?? true ? "#14181f" : "#ffffff"
+                let raster = try style.drawn(text, lineHeight: side, within: Point(side, side))
+                let art = Art(raster, range: target.range) { _ in }
+                let size = Point(Float(raster.width), Float(raster.height)) / raster.scale
+                return Placed(art: art, middle: raster.origin + size / 2, longest: size.max(), stamp: stamp)
+            }
+        }
+    }
+
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        let layout = canvas.frame.layout
+        let size = Point(Float(layout.width), Float(layout.height))
+        for i in placed.indices {
+            let stamp = placed[i].stamp
+            switch stamp.pin {
+            case .picture:
+                placed[i].draw(at: stamp.center * size, unit: size.y, turn: 0, on: &canvas, appearance)
+            case .face:
+                for j in scene.trackedFaces.indices {
+                    let place = FacePlace(scene.trackedFaces[j].face)
+                    placed[i].draw(
+                        at: place.position(of: stamp.center), unit: place.eyeDistance, turn: place.roll, on: &canvas,
+                        appearance)
+                }
+            }
+        }
+    }
+}
