@@ -31,7 +31,7 @@ function makeItem(entry, at) {
         "button", { type: "button", className: "shelved", title: `${entry.title}${at < 9 ? ` (${at + 1})` : ""}` },
         make("span", { className: "face" }, picture), make("span", { className: "name" }, entry.title), key);
     if (at < 9) button.setAttribute("aria-keyshortcuts", String(at + 1));
-    const words = entry.kind === "look" ? t("Delete the look {name}", { name: entry.title }) : t("{mask} is no favourite any more", { mask: entry.title });
+    const words = entry.kind === "look" ? t("Delete the look {name}", { name: entry.title }) : t("Remove {mask} from the favourites", { mask: entry.title });
     const remove = make("button", { type: "button", className: "remove", "aria-label": words, title: words }, icon("close"));
     const item = { entry, button, picture };
     button.onclick = () => use(item.entry);
@@ -52,6 +52,8 @@ async function removeEntry(entry) {
 $("look-save").onclick = () => {
     const [first, second, ...others] = library.worn.map(({ name }) => library.title(name));
     $("look-name").value = others.length ? t("{first} and more", { first }) : second ? t("{first} and {second}", { first, second }) : first;
+    // Escape closes a dialog without a value of its own.
+    $("look-dialog").returnValue = "";
     $("look-dialog").showModal();
     $("look-name").select();
 };

@@ -27,8 +27,9 @@ export function placeOf(stamp, face, shape) {
 }
 
 /// The stamp at another place in the picture, within what Guise allows.
+/// @param face as for `placeOf`; for a stamp on a face there must be one.
 export function placedAt(stamp, place, face, shape) {
-    const isOnFace = stamp.on === "face" && face;
+    const isOnFace = stamp.on === "face";
     const head = isOnFace ? axes(face, shape) : { x: 0, y: 0, unit: 1, angle: 0 };
     const way = rotated({ x: (place.x - head.x) / head.unit, y: (place.y - head.y) / head.unit }, -head.angle);
     const at = isOnFace ? [clamp(way.x, -20, 20), clamp(way.y, -20, 20)] : [clamp(way.x / shape, -0.5, 1.5), clamp(way.y, -0.5, 1.5)];
@@ -37,14 +38,14 @@ export function placedAt(stamp, place, face, shape) {
     return { ...stamp, at: at.map((value) => round(value, 10000)), size: round(size, 10000), turn: round(turn, 10) };
 }
 
-/// The stamp on the picture or on each face. It stays where it is, if a face is there.
+/// The stamp on the picture or on each face. It stays where it is, unless that needs a face and none is there.
 export function pinnedTo(stamp, on, face, shape) {
     const place = placeOf(stamp, face, shape);
     if (place && (on !== "face" || face)) return placedAt({ ...stamp, on }, place, face, shape);
     return { ...stamp, on, ...(on === "face" ? { at: [0, 0.3], size: 6 } : { at: [0.5, 0.5], size: 0.3 }), turn: 0 };
 }
 
-/// The part of an element that its picture fills, with `object-fit: contain`, in CSS pixels of the element's parent.
+/// The part of an element that its picture fills, with `object-fit: contain`, in CSS pixels of the element.
 export function contentBox(element, shape) {
     const { offsetWidth: width, offsetHeight: height } = element;
     const inner = Math.min(width / shape, height);

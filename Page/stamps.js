@@ -25,8 +25,10 @@ const isMirrored = () => !isPhoto() && $("screen").classList.contains("is-mirror
 /// Makes the field of a mask's stamps.
 export function makeStampsField(mask, key, { allowed }) {
     let stamps = [];
-    /// The largest face; null if none is known, and on a photo, whose faces are others.
+    /// The largest face in the live picture; null if none is known.
     let face = null;
+    /// The face that the handles are on.
+    const seenFace = () => isPhoto() ? null : face;
     let isDragging = false;
     /// When the user changed something last: soon after that, the values that come back are old ones.
     let changed = 0;
@@ -84,7 +86,7 @@ export function makeStampsField(mask, key, { allowed }) {
         color.oninput = () => replace(at, { ...stamp(), color: color.value }, { now: false });
         const on = make("select", { "aria-label": t("Where {stamp} is", { stamp: nameOf(stamp()) }) },
             make("option", { value: "picture" }, t("The picture")), make("option", { value: "face" }, t("Each face")));
-        on.onchange = () => replace(at, pinnedTo(stamp(), on.value, face, shapeOf(shown())));
+        on.onchange = () => replace(at, pinnedTo(stamp(), on.value, seenFace(), shapeOf(shown())));
         const off = make("button", { type: "button", className: "quiet", "aria-label": t("Remove {stamp}", { stamp: nameOf(stamp()) }), title: t("Remove") }, icon("close"));
         off.onclick = () => remove(at);
         const label = isText ? [words, color] : [make("span", { className: "name" }, nameOf(stamp()))];
@@ -117,11 +119,12 @@ export function makeStampsField(mask, key, { allowed }) {
             event.preventDefault();
             element.focus({ preventScroll: true });
             element.setPointerCapture(event.pointerId);
-            isDragging = true;
             // A head that moves meanwhile would carry the stamp away from the pointer.
-            const [box, own, begun] = [view(), face, stamps[at]];
+            const [box, own, begun] = [view(), seenFace(), stamps[at]];
             const start = toPicture(event, box);
             const place = placeOf(begun, own, box.shape);
+            if (!place) return;
+            isDragging = true;
             element.onpointermove = (event) => {
                 const now = toPicture(event, box);
                 replace(at, placedAt(begun, { ...place, ...moved(place, { x: now.x - start.x, y: now.y - start.y }, now) }, own, box.shape));
@@ -142,10 +145,11 @@ export function makeStampsField(mask, key, { allowed }) {
             if (!way) return;
             event.preventDefault();
             event.stopPropagation();
-            const { shape } = view();
-            const place = placeOf(stamps[at], face, shape);
+            const [{ shape }, own] = [view(), seenFace()];
+            const place = placeOf(stamps[at], own, shape);
+            if (!place) return;
             const size = event.shiftKey ? 5 : 1;
-            replace(at, placedAt(stamps[at], { ...place, ...step(place, way[0] * size * (isMirrored() ? -1 : 1), way[1] * size) }, face, shape));
+            replace(at, placedAt(stamps[at], { ...place, ...step(place, way[0] * size * (isMirrored() ? -1 : 1), way[1] * size) }, own, shape));
         };
     }
 
@@ -168,7 +172,7 @@ export function makeStampsField(mask, key, { allowed }) {
         if (!isPlacing()) return;
         const box = view();
         for (const [at, group] of [...handles.children].entries()) {
-            const place = placeOf(stamps[at], isPhoto() ? null : face, box.shape);
+            const place = placeOf(stamps[at], seenFace(), box.shape);
             group.hidden = !place;
             if (!place) continue;
             const [circle, middle, edge] = group.children;

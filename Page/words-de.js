@@ -206,7 +206,7 @@ export default {
     "Take it off": "Abnehmen",
     "{mask} hides faces and stays on.": "{mask} verbirgt Gesichter und bleibt auf.",
     "Delete the look {name}": "Den Look {name} löschen",
-    "{mask} is no favourite any more": "{mask} ist kein Favorit mehr",
+    "Remove {mask} from the favourites": "{mask} aus den Favoriten entfernen",
     "The look {name} was deleted. What you wear stays on.": "Der Look {name} wurde gelöscht. Was du trägst, bleibt auf.",
     "{first} and more": "{first} und mehr",
     "{first} and {second}": "{first} und {second}",

@@ -211,7 +211,7 @@ export default [
     "Take it off",
     "{mask} hides faces and stays on.",
     "Delete the look {name}",
-    "{mask} is no favourite any more",
+    "Remove {mask} from the favourites",
     "The look {name} was deleted. What you wear stays on.",
     "{first} and more",
     "{first} and {second}",

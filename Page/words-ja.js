@@ -206,7 +206,7 @@ export default {
     "Take it off": "外す",
     "{mask} hides faces and stays on.": "{mask}は顔を隠すため、つけたままです。",
     "Delete the look {name}": "ルック「{name}」を削除",
-    "{mask} is no favourite any more": "{mask}をお気に入りから外す",
+    "Remove {mask} from the favourites": "{mask} をお気に入りから外す",
     "The look {name} was deleted. What you wear stays on.": "ルック「{name}」を削除しました。着用中のマスクはそのままです。",
     "{first} and more": "{first}ほか",
     "{first} and {second}": "{first}と{second}",

@@ -206,7 +206,7 @@ export default {
     "Take it off": "Zdejmij",
     "{mask} hides faces and stays on.": "{mask} ukrywa twarze i pozostaje.",
     "Delete the look {name}": "Usuń styl {name}",
-    "{mask} is no favourite any more": "{mask} nie jest już w ulubionych",
+    "Remove {mask} from the favourites": "Usuń {mask} z ulubionych",
     "The look {name} was deleted. What you wear stays on.": "Usunięto styl {name}. To, co nosisz, pozostaje.",
     "{first} and more": "{first} i więcej",
     "{first} and {second}": "{first} i {second}",

@@ -206,7 +206,7 @@ export default {
     "Take it off": "Tirar",
     "{mask} hides faces and stays on.": "{mask} esconde rostos e continua colocada.",
     "Delete the look {name}": "Excluir o look {name}",
-    "{mask} is no favourite any more": "{mask} não é mais favorita",
+    "Remove {mask} from the favourites": "Remover {mask} dos favoritos",
     "The look {name} was deleted. What you wear stays on.": "O look {name} foi excluído. O que você usa continua colocado.",
     "{first} and more": "{first} e mais",
     "{first} and {second}": "{first} e {second}",

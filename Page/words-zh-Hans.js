@@ -206,7 +206,7 @@ export default {
     "Take it off": "取下",
     "{mask} hides faces and stays on.": "{mask}会隐藏人脸，保持佩戴。",
     "Delete the look {name}": "删除造型“{name}”",
-    "{mask} is no favourite any more": "取消收藏{mask}",
+    "Remove {mask} from the favourites": "将{mask}移出收藏",
     "The look {name} was deleted. What you wear stays on.": "造型“{name}”已删除。正在佩戴的保持不变。",
     "{first} and more": "{first}等",
     "{first} and {second}": "{first}和{second}",

@@ -28,15 +28,15 @@ public struct Camera: FrameSource, ~Copyable {
     /// Frames that could not be decoded. The ring counts short and broken ones.
     private var undecodable = 0
     private var clock = FrameClock()
-    /// The last frame and its time. Its buffer is queued again when the next frame arrives; with drivers that have few
-    /// buffers, at once.
-    private var last: (filled: BufferRing.DequeuedBuffer, time: FrameTime)?
+    /// The last frame's time, and its buffer, which is queued again when the next frame arrives; nil if it was queued at
+    /// once, since the frame was decoded.
+    private var last: (filled: BufferRing.DequeuedBuffer?, time: FrameTime)?
     /// When the last frame arrived, or the stream was started, in monotonic seconds.
     private var lastSign: Double
 
-    /// Seconds without a frame after which a camera counts as lost. Slow cameras need two to start.
+    /// Seconds without a frame after which a camera counts as lost. Slow cameras need two seconds to start.
     static let timeout = 5.0
-    /// The number of buffers from which on one may be kept while the driver fills the others.
+    /// The least number of buffers with which one is kept while the driver fills the others.
     private static let spareBuffers = 3
 
     /// The device node, such as "/dev/video0".
@@ -109,10 +109,17 @@ public struct Camera: FrameSource, ~Copyable {
         time.taken = filled.time ?? now
         lastSign = now
         if !isNative { layout = decoded.layout }
+        guard isNative else {
+            // A decoded frame is a copy, so its buffer is free.
+            ring.requeue(filled)
+            last = (nil, time)
+            try body(decoded.view, time)
+            return .frame
+        }
         last = (filled, time)
-        // A decoded frame is a copy, so its buffer is free.
-        defer { if !isNative || ring.count < Self.spareBuffers { requeueLastBuffer() } }
-        try lend(filled, time, to: body)
+        // Drivers with few buffers need each of them.
+        defer { if ring.count < Self.spareBuffers { requeueLastBuffer() } }
+        try body(FrameView(layout: layout, bytes: ring.bytes(of: filled)), time)
         return .frame
     }
 
@@ -121,29 +128,23 @@ public struct Camera: FrameSource, ~Copyable {
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
         guard let last else { return false }
-        try lend(last.filled, last.time, to: body)
+        if let filled = last.filled {
+            try body(FrameView(layout: layout, bytes: ring.bytes(of: filled)), last.time)
+        } else {
+            try body(decoded.view, last.time)
+        }
         return true
     }
 
-    private func lend(
-        _ filled: BufferRing.DequeuedBuffer, _ time: FrameTime, to body: (borrowing FrameView, FrameTime) throws -> Void
-    ) throws {
-        if isNative {
-            try body(FrameView(layout: layout, bytes: ring.bytes(of: filled)), time)
-        } else {
-            try body(decoded.view, time)
-        }
-    }
-
     private mutating func requeueLastBuffer() {
-        if let last { ring.requeue(last.filled) }
+        if let filled = last?.filled { ring.requeue(filled) }
         last = nil
     }
 
     private var stalled: Problem {
         Problem(
             .gone, "lost the camera \(ring.device.path): no good frame for \(Int(Self.timeout)) seconds",
-            fix: "plug it out and in again, or restart what feeds it")
+            fix: "unplug it and plug it in again, or restart what feeds it")
     }
 }
 

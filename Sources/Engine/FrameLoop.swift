@@ -55,6 +55,8 @@ package struct FrameLoop: ~Copyable {
     private var wanted: CameraController.CameraRequest?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
+    /// Whether the source still had its last frame after it was published. Drivers with few buffers need it at once.
+    private var lendsAgain = true
     /// True if the pipeline's picture is of the current source, or of the one that it replaces, or frozen, so that it
     /// may be published again.
     private var hasPicture = false
@@ -428,7 +430,7 @@ package struct FrameLoop: ~Copyable {
                 } else if let taken = time.taken {
                     came = min(now, UInt64(taken * 1e9))
                 }
-                try pipeline.process(view, at: time, isInTime ? .prompt : .following)
+                try pipeline.process(view, at: time, isInTime && lendsAgain ? .prompt : .following)
                 isComposed = true
             }
         } catch let problem as Problem where isSourceManaged {
@@ -455,7 +457,8 @@ package struct FrameLoop: ~Copyable {
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
         pipeline.isLate = isInTime && end &- min(max(now, came), end) > interval * 3 / 4
-        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
+        // What is left to do for a frame that is gone would never be done.
+        if isInTime { lendsAgain = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count

@@ -86,8 +86,10 @@ public final class Preview: Sendable {
     ) {
         guard isReplacement || needsFrame(.after, at: now) else { return }
         // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
-        update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
-        if isReplacement { after.replaced.store(after.number.load(ordering: .relaxed), ordering: .releasing) }
+        let isCopied = update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
+        if isReplacement, isCopied {
+            after.replaced.store(after.number.load(ordering: .relaxed), ordering: .releasing)
+        }
     }
 
     /// Copies the unmasked picture, in the same way as `update`. Only the user sees it, on the page, for comparison.
@@ -102,10 +104,12 @@ public final class Preview: Sendable {
         update(.before, placeholder.view, faces: [], isPlaceholder: true, at: now)
     }
 
-    func update(
+    /// Copies a picture, unless a viewer is just reading the last copy, or there is none.
+    /// - Returns: whether it was copied.
+    @discardableResult func update(
         _ picture: Picture, _ view: borrowing FrameView, faces: borrowing [Face], isPlaceholder: Bool,
         at now: UInt64
-    ) {
+    ) -> Bool {
         precondition(view.layout == layout, "a frame has the preview's layout")
         let slot = slot(picture)
         let number: Int?? = slot.newest.withLockIfAvailable { newest in
@@ -114,12 +118,14 @@ public final class Preview: Sendable {
             newest.isPlaceholder = isPlaceholder
             newest.faces.removeAll(keepingCapacity: true)
             for i in faces.indices { newest.faces.append(faces[i]) }
+            newest.isCopied = true
             newest.number += 1
             return newest.number
         }
-        guard case .some(.some(let number)) = number else { return }
+        guard case .some(.some(let number)) = number else { return false }
         slot.taken.store(now, ordering: .relaxed)
         slot.number.store(number, ordering: .releasing)
+        return true
     }
 
     // MARK: - for the viewers
@@ -201,11 +207,14 @@ public final class Preview: Sendable {
         return nil
     }
 
-    private func jpeg(_ options: StreamOptions, _ number: inout Int) throws -> [UInt8]? {
+    /// The newest picture as a JPEG.
+    /// - Parameter number: replaced by the picture's number.
+    /// - Returns: nil if nothing was copied since there are viewers.
+    func jpeg(_ options: StreamOptions, _ number: inout Int) throws -> [UInt8]? {
         let slot = slot(options.picture)
         let (bytes, shown, isNew) = try slot.shown.withLock { shown -> ([UInt8]?, Int, Bool) in
             slot.newest.withLock { newest in
-                guard newest.isThere, newest.number != shown.number else { return }
+                guard newest.isCopied, newest.number != shown.number else { return }
                 if !shown.isThere {
                     shown.frame = Frame(layout)
                     shown.faces.reserveCapacity(Tracker.maxFaces)
@@ -237,13 +246,16 @@ private final class FrameSlot: Sendable {
     /// The copy that the frame loop writes to. It has no frame memory while there are no viewers.
     struct Newest: ~Copyable {
         var isThere = false
+        /// Whether a frame was copied since there are viewers.
+        var isCopied = false
         var frame = Frame(.onePixel)
         var faces: [Face] = []
         var isPlaceholder = false
         var number = 0
 
+        /// Frees the memory. What was copied last is old by the time that somebody looks again.
         mutating func clear() {
-            isThere = false
+            (isThere, isCopied) = (false, false)
             frame = Frame(.onePixel)
         }
     }

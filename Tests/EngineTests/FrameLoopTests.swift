@@ -305,6 +305,64 @@ import Testing
         try Sample(path: Fixtures.sample, width: 640, height: 360)
     }
 
+    /// A person at the left, and from the fourth second on the same one at the right, from a source that keeps no frame.
+    private struct Newcomer: FrameSource, ~Copyable {
+        let description = "two people"
+        let layout = FrameLayout(width: 1280, height: 360, format: .i420)
+        let rate: Double? = 30
+        let descriptor: CInt? = nil
+        let isLive = false
+        let damaged = 0
+        private var sample: Sample
+        private var frame: Frame
+
+        init() throws {
+            sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
+            frame = Frame(layout)
+        }
+
+        mutating func withFrame(
+            _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+        ) throws -> Arrival {
+            var moment = FrameTime(number: 0, seconds: 0)
+            var person: [UInt8] = []
+            let arrival = try sample.withFrame { view, time in
+                moment = time
+                let luma = view.luma
+                for y in 0..<360 {
+                    for x in 0..<640 { person.append(luma.samples[y * luma.rowStride + x * luma.pixelStride]) }
+                }
+            }
+            guard arrival == .frame else { return arrival }
+            frame.fill(y: 100, u: 128, v: 128)
+            var bytes = frame.mutableBytes
+            for (i, value) in person.enumerated() {
+                let left = i / 640 * 1280 + i % 640
+                bytes[left] = value
+                if moment.number >= 120 { bytes[left + 640] = value }
+            }
+            try body(frame.view, moment)
+            return .frame
+        }
+
+        mutating func withLastFrame(
+            _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+        ) throws -> Bool { false }
+    }
+
+    @Test(.needsSample) func `a newcomer is found beside a known face, also if the source keeps no frame`() throws {
+        let stage = try Stage()
+        let mailbox = stage.mailbox
+        let alone = Mutex(0)
+        let log = Published(stage.clock) { count in
+            if count == 110 { alone.withLock { $0 = mailbox.lastStatus.faces } }
+            if count == 240 { mailbox.end() }
+        }
+        try stage.run([log], source: Newcomer(), isPaced: true, landmarks: true)
+        let before = alone.withLock { $0 }
+        #expect(before == 1 && mailbox.lastStatus.faces == 2, "\(before) \(mailbox.lastStatus.faces)")
+    }
+
     // MARK: - Requests and viewers
 
     @Test func `SIGHUP is passed on, and SIGTERM ends the loop`() throws {

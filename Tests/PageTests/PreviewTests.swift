@@ -47,6 +47,25 @@ import Track
         withExtendedLifetime(viewer) {}
     }
 
+    @Test func `a new viewer sees no picture that the last one left behind`() throws {
+        let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
+        let options = Preview.StreamOptions()
+        var bright = Frame(preview.layout)
+        bright.fill(y: 200, u: 128, v: 128)
+        do {
+            let viewer = Preview.Viewer(preview, options)
+            // It leaves before it has fetched this.
+            preview.update(.after, bright.view, faces: [], isPlaceholder: false, at: 1)
+            withExtendedLifetime(viewer) {}
+        }
+        let viewer = Preview.Viewer(preview, options)
+        var number = 0
+        #expect(try preview.jpeg(options, &number) == nil, "nothing was copied for it yet")
+        preview.update(.after, bright.view, faces: [], isPlaceholder: false, at: 2)
+        #expect(try preview.jpeg(options, &number) != nil)
+        withExtendedLifetime(viewer) {}
+    }
+
     @Test func `the tracking overlay is drawn only for viewers who ask for it`() throws {
         let fixture = try ServerFixture()
         var mark = Face.mean
