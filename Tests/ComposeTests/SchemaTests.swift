@@ -388,7 +388,8 @@ private struct Schema {
     private func resolve(_ schema: JSON) -> (schema: JSON, name: String?) {
         guard let ref = schema["$ref"]?.string else { return (schema, nil) }
         let name = ref.replacing("#/$defs/", with: "")
-        return (root["$defs"]?[name] ?? JSON(value: .bool(false), line: 0), name)
+        // A definition may refer to another one.
+        return (resolve(root["$defs"]?[name] ?? JSON(value: .bool(false), line: 0)).schema, name)
     }
 
     private func check(_ json: JSON, _ unresolved: JSON, _ path: String) -> [String] {
