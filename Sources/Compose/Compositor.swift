@@ -22,6 +22,8 @@ public struct Compositor: ~Copyable {
     private var mainPerson: Int?
     /// All heads in the frame, for the outline.
     private var heads: [OutlineHead] = []
+    /// When the sizes of heads were measured last, in seconds by the source's clock.
+    private var fitted: Double?
     private var arrivals = 0
     private let seed: UInt64
 
@@ -34,6 +36,10 @@ public struct Compositor: ~Copyable {
     /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
     /// pixels are far apart in memory.
     private static let roomInterval = 0.2
+    /// Seconds between measurements of the heads' sizes: while somebody has none, has fewer than `enoughSizes`, and
+    /// afterwards. A run of the network costs 1 to 2 ms.
+    private static let (newInterval, unsureInterval, sureInterval) = (0.25, 0.8, 4.0)
+    private static let enoughSizes = 5
     /// Size ratio at which another face becomes the largest. It keeps two faces of similar size from alternating.
     private static let larger: Float = 1.2
 
@@ -82,6 +88,14 @@ public struct Compositor: ~Copyable {
         for mask in masks where mask.opacity > 0 {
             if let use = mask.bystanders { return use }
             for layer in mask.layers { if let use = layer.outline { return use } }
+        }
+        return nil
+    }
+
+    /// The model of the outline, for masks in use that take the size of heads; nil if there are none.
+    private var fitting: OutlineModel? {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers { if let model = layer.fitting { return model } }
         }
         return nil
     }
@@ -164,12 +178,42 @@ public struct Compositor: ~Copyable {
             canvas.things.release()
         }
         canvas.meshes.detail = MeshDetail(enlargement: abs(placement.determinant).squareRoot())
+        let fitting = fitting
+        if fitting != nil { canvas.outline.skipFrame() }
         if let loadedOutline {
             drawBehindPeople(on: &canvas, loadedOutline.model, elapsed: elapsed)
-        } else {
+        } else if fitting == nil {
             canvas.releaseOutline()
         }
+        if let fitting { fitHeads(on: &canvas, fitting, elapsed: elapsed) }
         drawLayers(.front, on: &canvas, elapsed: elapsed)
+    }
+
+    /// Updates the sizes of the heads in the frame: often until each is known, then now and then.
+    private mutating func fitHeads(on canvas: inout Canvas, _ model: OutlineModel, elapsed: Double) {
+        var (isAnyNew, isAnyUnsure) = (false, false)
+        for i in scene.trackedFaces.indices {
+            let count = people[scene.trackedFaces[i].slot].fit.count
+            isAnyNew = isAnyNew || count == 0
+            isAnyUnsure = isAnyUnsure || count < Self.enoughSizes
+        }
+        let interval = isAnyNew ? Self.newInterval : isAnyUnsure ? Self.unsureInterval : Self.sureInterval
+        let isDue = fitted.map { !(0..<interval).contains(scene.time - $0) } ?? true
+        if isDue, !scene.trackedFaces.isEmpty, !canvas.isLate {
+            canvas.outline.probe(canvas.frame, model, at: scene.time)
+            fitted = scene.time
+            for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.state == .tracked {
+                let size = HeadSize(scene.trackedFaces[i].face.head, cell: canvas.outline.cellSize.max()) { point in
+                    canvas.outline.share(at: point)
+                }
+                guard let size else { continue }
+                people[scene.trackedFaces[i].slot].fit.add(size)
+            }
+        }
+        for i in scene.trackedFaces.indices {
+            people[scene.trackedFaces[i].slot].fit.update(elapsed: Float(max(0, min(elapsed, 1))))
+            scene.trackedFaces[i].fit = people[scene.trackedFaces[i].slot].fit.fit
+        }
     }
 
     /// Makes room for more people than can be tracked at once, as a photo may have. Those from before are forgotten.
@@ -362,6 +406,7 @@ private struct PersonState: Sendable {
     var lightEstimator = LightEstimator()
     var expression = ExpressionState()
     var blinkDetector = BlinkDetector()
+    var fit = HeadFitEstimator()
     /// Velocity of the head's top: to the picture's right, and away from the viewer; eye distances per second.
     private(set) var speed = SIMD2<Float>.zero
     /// The head's roll, and how far it nods forward; radians.

@@ -72,6 +72,8 @@ public struct OutlineTracker: ~Copyable {
     public private(set) var cost: UInt64 = 0
     /// What the matte shows.
     private var subject = OutlineSubject.everybody
+    /// The size of a cell of `share`, in pixels of the frame.
+    public private(set) var cellSize = Point.zero
     /// How often the network has run.
     public private(set) var runs = 0
 
@@ -130,6 +132,47 @@ public struct OutlineTracker: ~Copyable {
         self.cells = consume cells
     }
 
+    /// Finds the people in a frame without making a matte, for `share`.
+    /// - Parameter time: seconds, by the source's clock. If `update` was called for the same frame, nothing is left to
+    ///   do.
+    public mutating func probe(_ frame: borrowing Frame, _ model: OutlineModel, at time: Double) {
+        guard !(isFresh && seen == time && network?.model === model) else { return }
+        let start = threadTime()
+        let kernels = unsafe coutline_kernels(model.isWide ? 1 : 0)
+        prepare(frame.layout, model)
+        if var cells = cells.take() {
+            unsafe cells.measure(frame, kernels)
+            if let fresh = unsafe network?.run(cells, kernels) {
+                unsafe mask.base.update(from: fresh, count: PictureCells.count)
+                runs += 1
+            }
+            self.cells = consume cells
+        }
+        // The mask was not settled over time, so the next `update` must not build on it.
+        reset()
+        cost = threadTime() - start
+    }
+
+    /// How much of a place belongs to people, 0...1, as the network saw it in the last frame that was given to `probe`
+    /// or `update`: without fine edges. Nil less than a cell from the frame's edge, or outside of it.
+    /// - Parameter point: in pixels of the frame.
+    public func share(at point: Point) -> Float? {
+        let at = point / cellSize - 0.5
+        guard at.x > 0.5, at.y > 0.5, at.x < Float(Self.columns) - 1.5, at.y < Float(Self.rows) - 1.5 else {
+            return nil
+        }
+        let (x, y) = (Int(at.x), Int(at.y))
+        let part = at - Point(Float(x), Float(y))
+        func row(_ y: Int) -> Float {
+            let first = y * Self.columns + x
+            return unsafe mask.base[first] + (mask.base[first + 1] - mask.base[first]) * part.x
+        }
+        return row(y) + (row(y + 1) - row(y)) * part.y
+    }
+
+    /// Notes that a frame needs no outline.
+    public mutating func skipFrame() { cost = 0 }
+
     /// Makes all memory for a layout and a model, if it is not there yet.
     private mutating func prepare(_ layout: FrameLayout, _ model: OutlineModel?) {
         if network?.model !== model {
@@ -147,6 +190,7 @@ public struct OutlineTracker: ~Copyable {
         }
         reset()
         cells = PictureCells(layout)
+        cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))

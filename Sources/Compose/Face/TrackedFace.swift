@@ -7,6 +7,8 @@ public struct TrackedFace: Sendable {
     public var face: Face
     /// The light on the face.
     public var light = FaceLight()
+    /// The size of the head with its hair, for what is worn on it.
+    public var fit = HeadFit()
     /// Index of the person in the compositor's state.
     var slot = 0
 

@@ -1,4 +1,5 @@
 import JSON
+import Outline
 
 /// A layer of any kind, with the style that all kinds have in common.
 public struct MaskLayer: Sendable {
@@ -22,6 +23,9 @@ public struct MaskLayer: Sendable {
     let stage: Stage
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
+    /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if the
+    /// layer isn't, or there is no model. Such layers are drawn without it too.
+    let fitting: OutlineModel?
     /// The taught things; nil if the layer doesn't need them.
     let things: LoadedThings?
     /// The index of the taught thing during which the layer is shown; nil if it is none of them.
@@ -46,7 +50,7 @@ public struct MaskLayer: Sendable {
     /// Makes a layer that is drawn in front.
     init(style: LayerStyle, content: Content) {
         (self.style, self.content, stage, outline) = (style, content, .front, nil)
-        (things, trigger) = (nil, nil)
+        (things, trigger, fitting) = (nil, nil, nil)
     }
 
     /// Reads one layer of a mask's description.
@@ -81,6 +85,11 @@ public struct MaskLayer: Sendable {
             stage = .behind
             outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
         case .picture, .face: (stage, outline) = (.front, nil)
+        }
+        if case .face(let layer) = content, (layer as? MeshLayer)?.fitsHead == true {
+            fitting = try? target.outline?.model()
+        } else {
+            fitting = nil
         }
         let object = style.when?.object
         let things = kind.needsThings || object != nil ? LoadedThings(target, trigger: object) : nil

@@ -4,6 +4,9 @@ import Track
 /// Perspective projection of head space, with an average webcam's lens and the vanishing point at the head's origin.
 struct HeadProjection {
     private let head: HeadPlacement
+    /// What is projected is enlarged by `stretch` first, and moved by `shift`.
+    private let stretch: SIMD3<Float>
+    private let shift: SIMD3<Float>
     /// The third row of the head's rotation: from head space to depth.
     private let away: SIMD3<Float>
     private let scale: Float
@@ -17,8 +20,14 @@ struct HeadProjection {
     /// pictures.
     private static let nearest: Float = 7
 
-    init(_ head: HeadPlacement, width: Int) {
+    /// - Parameters:
+    ///   - width: of the picture, in pixels.
+    ///   - fit: the size of the head with its hair.
+    ///   - center: the point in head space that stays in its place whatever the fit.
+    init(_ head: HeadPlacement, width: Int, fit: HeadFit = HeadFit(), about center: SIMD3<Float> = .zero) {
         self.head = head
+        stretch = SIMD3(fit.width, fit.height, fit.width)
+        shift = center - center * stretch
         scale = max(head.scale, 1e-3)
         away = cross(head.x, head.y) / (scale * scale)
         distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
@@ -27,7 +36,8 @@ struct HeadProjection {
     /// Projects a point. x and y are pixels; z is depth, -1 over the distance from the camera in head units: linear in
     /// the picture, and smaller for nearer points.
     @inline(__always)
-    func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
+    func callAsFunction(_ point: SIMD3<Float>) -> SIMD4<Float> {
+        let p = point * stretch + shift
         let inverse = 1 / max(distance + dot(away, p), 1)
         let factor = distance * inverse
         return SIMD4(
