@@ -101,6 +101,48 @@ extension EndToEnd {
             #expect(after.bottom > before.bottom + 5, "\(before), \(after)")
         }
 
+        /// The detail that a photo of the sample's size shows in its face: the mean difference of neighbouring pixels.
+        private func detail(of photo: Picture) -> Double {
+            var sum = 0
+            for y in 85..<165 {
+                for x in 190..<260 {
+                    let at = 3 * (y * photo.width + x) + 1
+                    sum += abs(Int(photo.bytes[at]) - Int(photo.bytes[at + 3]))
+                }
+            }
+            return Double(sum) / Double(80 * 70)
+        }
+
+        @Test(arguments: ["pixelate", "blur"])
+        func `a face to hide stays hidden where it was found, wherever its landmarks are placed by hand`(
+            mask: String
+        ) throws {
+            let face = try #require(try landmarks()["faces"]?.elements.first)
+            let found = (face["landmarks"]?.elements ?? []).map { $0.elements.compactMap(\.number) }
+            try #require(found.count == 68)
+            func hidden(_ move: (_ x: Double, _ y: Double) -> (Double, Double)) throws -> Double {
+                let moved = found.map { point in
+                    let (x, y) = move(point[0], point[1])
+                    return JSON([JSON(x), JSON(y)])
+                }
+                let points = JSON(["faces": [JSON(["landmarks": JSON(moved)])]]).text
+                let file = try scratch.write(points, "points.json")
+                let outcome = try Program.run(
+                    ["apply", Fixtures.sample, "--overwrite", "-o", "out.png", "--mask", mask, "--points", file],
+                    in: scratch)
+                try #require(outcome.code == 0, "\(outcome)")
+                return detail(of: try scratch.picture(scratch.path("out.png")))
+            }
+            let bare = detail(of: try scratch.picture(Fixtures.sample))
+            // Beside the face, on the tip of the nose, elsewhere but still the same face, and another one.
+            for (number, detail) in [
+                try hidden { ($0 + 55, $1 + 20) }, try hidden { (226 + ($0 - 226) / 30, 127 + ($1 - 127) / 30) },
+                try hidden { ($0, $1 < 120 ? $1 - 60 : $1) }, try hidden { ($0 + 200, $1 + 200) },
+            ].enumerated() {
+                #expect(detail < bare / 4, "\(number): \(detail) of \(bare)")
+            }
+        }
+
         @Test(arguments: [
             ("[]", "expected an object"), ("{}", "'faces' is empty or missing"),
             (#"{"faces": [{}]}"#, "'faces[0].landmarks' is missing; allowed: 68 points"),

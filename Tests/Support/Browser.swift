@@ -113,6 +113,28 @@ public final class Browser: @unchecked Sendable {
     /// Clicks on an element like a mouse. Fails if it is covered or invisible.
     public func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
 
+    /// Drags the middle of an element by a distance in pixels, with the mouse.
+    public func drag(_ selector: String, by distance: (x: Int, y: Int)) throws {
+        let middle = try run(
+            """
+            const box = document.querySelector("\(selector)").getBoundingClientRect();
+            return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)];
+            """
+        ).elements.compactMap { $0.number.map { Int($0) } }
+        try #require(middle.count == 2, "\(selector)")
+        func move(_ x: Int, _ y: Int) -> JSON {
+            JSON(["type": JSON("pointerMove"), "duration": JSON(0), "x": JSON(x), "y": JSON(y)])
+        }
+        let (x, y) = (middle[0], middle[1])
+        let steps = [
+            move(x, y), JSON(["type": JSON("pointerDown"), "button": JSON(0)]),
+            move(x + distance.x / 2, y + distance.y / 2), move(x + distance.x, y + distance.y),
+            JSON(["type": JSON("pointerUp"), "button": JSON(0)]),
+        ]
+        let mouse: JSON = JSON(["type": JSON("pointer"), "id": JSON("mouse"), "actions": JSON(steps)])
+        _ = try command("actions", ["actions": JSON([mouse])])
+    }
+
     /// Presses keys, one after the other, wherever the focus is.
     public func stroke(_ keys: String...) throws { for key in keys { try act(down: key, up: key) } }
     /// Presses a key while others, such as Control, are held.

@@ -11,6 +11,12 @@ public struct FaceCorrection: Equatable, Sendable {
     /// Whether it has all landmarks, so that it needs no face that was found.
     public var isComplete: Bool { points.count == 68 }
 
+    /// Whether a face has these landmarks.
+    public func matches(_ face: borrowing Face) -> Bool {
+        for (number, point) in points where face.landmarks[number] != point { return false }
+        return true
+    }
+
     /// The mean distance of the points from those of a face, relative to the face's width.
     private func distance(from face: Face) -> Float {
         let sum = points.reduce(Float(0)) { $0 + ($1.value - face.landmarks[$1.key]).length }
