@@ -10,7 +10,7 @@ import { number, t } from "./words.js";
 /// The open photo: {file, hash, count, redraw}. `count`: of the faces that wear masks.
 let photo = null;
 let isOn = false;
-/// The faces with their landmarks: {landmarks, corrected}. Never changed in place, so that `past` can keep them.
+/// The faces with their landmarks: {box, landmarks, corrected}; `box` says where one was found. Never changed in place, so that `past` can keep them.
 let faces = [];
 /// Counts faces that wear masks but can't be corrected, which are those of cats.
 let others = 0;
@@ -34,7 +34,7 @@ export function offer(drawn) {
     if (photo?.file !== drawn.file) withdraw();
     photo = drawn;
     if (drag || before) showPhotoBefore(true);
-    // Corrections far from where a face was found are one more face.
+    // Another mask may find more faces, and one that was corrected is found again when that is forgotten.
     if (isOn && !drag && !before && photo.count !== faces.length + others) load();
     showTools();
 }
@@ -58,7 +58,6 @@ async function load() {
     ({ faces, width, height } = answer);
     others = Math.max(0, photo.count - faces.length);
     overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    fit();
     document.documentElement.style.setProperty("--photo-height", height / width);
     build();
     showBusy(false);
@@ -79,7 +78,7 @@ const keep = latestOnly(async (own, corrected) => {
 function save() {
     const within = (value, size) => Math.round(Math.min(Math.max(value, -size), 2 * size) * 10) / 10;
     const corrected = faces.filter((face) => face.corrected)
-        .map(({ landmarks }) => ({ landmarks: landmarks.map(([x, y]) => [within(x, width), within(y, height)]) }));
+        .map(({ box, landmarks }) => ({ box, landmarks: landmarks.map(([x, y]) => [within(x, width), within(y, height)]) }));
     newest = corrected;
     keep(photo, corrected);
 }
@@ -133,7 +132,8 @@ async function addFace() {
     // Not over one that was added before.
     const shift = faces.length % 4 * Math.min(width, height) / 16;
     const landmarks = faceAt([width / 2 + shift, height * 0.42 + shift], Math.min(width, height) / 6);
-    change([...faces, { landmarks, corrected: true }]);
+    // Nothing was found in an empty box.
+    change([...faces, { box: [0, 0, 0, 0], landmarks, corrected: true }]);
     // The handle that moves the whole face.
     element({ face: faces.length - 1, handle: handles.length - 2 }).focus({ preventScroll: true });
 }
@@ -141,7 +141,7 @@ async function addFace() {
 // MARK: moving
 
 /// The faces after a handle was moved.
-const moved = (all, face, handle, by) => all.map((other, index) => index === face ? { landmarks: handles[handle].move(other.landmarks, by), corrected: true } : other);
+const moved = (all, face, handle, by) => all.map((other, index) => index === face ? { ...other, landmarks: handles[handle].move(other.landmarks, by), corrected: true } : other);
 
 /// The place of an event in the photo.
 function place({ clientX, clientY }) {
@@ -256,6 +256,7 @@ function build() {
         return element;
     }))));
     update();
+    fit();
     if (index >= 0) (overlay.querySelectorAll(".handle")[index] ?? $("photo-correct")).focus({ preventScroll: true });
 }
 
@@ -286,7 +287,13 @@ function update() {
 // Handles have the same size at any size of the photo.
 function fit() {
     const scale = overlay.getScreenCTM()?.a;
-    if (scale > 0) overlay.style.setProperty("--unit", 1 / scale);
+    if (!(scale > 0)) return;
+    overlay.style.setProperty("--unit", 1 / scale);
+    for (const [index, { landmarks }] of faces.entries()) {
+        // On small faces they show less, and are hit as easily.
+        const breadth = Math.hypot(landmarks[16][0] - landmarks[0][0], landmarks[16][1] - landmarks[0][1]) * scale;
+        overlay.children[index]?.style.setProperty("--size", Math.min(Math.max(breadth / 90, 0.4), 1));
+    }
 }
 new ResizeObserver(fit).observe(overlay);
 

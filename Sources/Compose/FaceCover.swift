@@ -78,8 +78,6 @@ public struct FaceCover: ~Copyable {
     private static let unrest = 0.7
     /// Part of a cell that must have moved for the cell to count as moving.
     private static let share: Float = 0.2
-    /// Growth of a head's outline that is covered in a photo. Masks that hide faces cover as much.
-    private static let headGrowth: Float = 1.1
     /// Capacity of the lists of known and missing faces.
     private static let maxCovers = 2 * Tracker.maxFaces
 
@@ -140,20 +138,6 @@ public struct FaceCover: ~Copyable {
         reset()
         share = 0
         if !candidateHeads.isEmpty { compositeLayer(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
-    }
-
-    /// Covers the heads of faces on a photo.
-    /// - Parameters:
-    ///   - faces: faces in pixels of the searched photo.
-    ///   - placement: map from those pixels to the canvas's.
-    public mutating func cover(photo canvas: inout Canvas, faces: [Face], placement: Affine) {
-        let heads = faces.map { face in
-            let outline = HeadOutline(face)
-            guard outline.isSound else { return face.box }
-            let box = outline.box(grown: Self.headGrowth)
-            return Rect(x: Float(box.x), y: Float(box.y), width: Float(box.width), height: Float(box.height))
-        }
-        cover(photo: &canvas, candidateHeads: heads, placement: placement)
     }
 
     /// Measures motion in the searched frame: in the output, masks move too, and a zoom moves everything.

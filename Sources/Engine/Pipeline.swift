@@ -187,7 +187,7 @@ package struct Pipeline: ~Copyable {
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         // Corrected landmarks take the masks along: what they hid where the face was found must stay hidden.
-        if isCovered, kind == .photo { gate.cover(tracker.replacedFaces, placement: placement) }
+        if isCovered, kind == .photo { gate.canvas.hideHeads(of: tracker.replacedFaces, placement: placement) }
         gate.canvas.mayLag = search == .prompt && !isCovered
         gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)

@@ -86,16 +86,6 @@ public struct PrivacyGate: ~Copyable {
         cover.measureMotion(luma, faces: faces)
     }
 
-    /// Covers faces of a photo before masks are drawn on it, because they are drawn elsewhere.
-    /// - Parameters:
-    ///   - faces: faces in pixels of the searched photo.
-    ///   - placement: the map from those pixels to the picture's.
-    public mutating func cover(_ faces: [Face], placement: Affine) {
-        guard !faces.isEmpty else { return }
-        withheld = .unchecked
-        cover.cover(photo: &composed, faces: faces, placement: placement)
-    }
-
     /// Covers what masks leave uncovered, and decides whether the picture may be released.
     /// - Parameters:
     ///   - tracker: the tracker's state after this frame.

@@ -272,7 +272,8 @@ public struct Tracker: ~Copyable {
     }
 
     /// Moves landmarks of a photo's faces, after `searchWhole`, to where somebody has placed them: each correction
-    /// those of the nearest human face. A complete one far from all of them is one more face.
+    /// those of the human face in its box, or else of the nearest one. A complete one without such a face is one more
+    /// face.
     /// - Returns: the indices of the corrections that belong to no face.
     public mutating func correct(_ corrections: [FaceCorrection]) -> [Int] {
         let found = faces

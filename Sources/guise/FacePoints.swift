@@ -36,13 +36,15 @@ func faceCorrections(in json: JSON, file: String, for layout: FrameLayout) throw
     try fields.finish()
     return try faces.map { face in
         var face = face
-        for key in ["id", "kind", "box", "points", "pose", "state"] { _ = face.has(key) }
+        for key in ["id", "kind", "points", "pose", "state"] { _ = face.has(key) }
+        let box = face.has("box") ? try face.numbers("box", count: 4, in: -1e6...1e6).map { Float($0) } : []
         guard let landmarks = face.json("landmarks") else {
             throw face.wrong(
                 "landmarks", "missing", allowed: "68 points as `guise track --json --landmarks` prints them, or parts")
         }
         try face.finish()
         var correction = FaceCorrection(points: [:])
+        if box.count == 4 { correction.box = Rect(x: box[0], y: box[1], width: box[2], height: box[3]) }
         if case .object = landmarks.value {
             var named = try Fields(landmarks, file: file, path: "landmarks")
             for (name, numbers) in parts {

@@ -52,14 +52,16 @@ final class PhotoProcessor: Sendable {
     ) async throws -> PhotoFaces? {
         try await worker.run { [self] in
             try draw(photo, selections, onLostFace) { pipeline, hash, layout in
-                let faces = pipeline.tracker.faces.filter { $0.kind == .human }
-                return PhotoFaces(
-                    of: hash, layout,
-                    faces.map { face in
+                let found = pipeline.tracker.replacedFaces
+                var faces: [PhotoFaces.LandmarkedFace] = []
+                for face in pipeline.tracker.faces where face.kind == .human {
+                    let correction = pipeline.corrections.first { $0.matches(face) }
+                    let box = correction?.box ?? found.first { $0.id == face.id }?.box ?? face.box
+                    faces.append(
                         PhotoFaces.LandmarkedFace(
-                            landmarks: (0..<68).map { face.landmarks[$0] },
-                            corrected: pipeline.corrections.contains { $0.matches(face) })
-                    })
+                            box: box, landmarks: (0..<68).map { face.landmarks[$0] }, corrected: correction != nil))
+                }
+                return PhotoFaces(of: hash, layout, faces)
             }
         }
     }

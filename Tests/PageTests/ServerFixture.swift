@@ -52,7 +52,8 @@ final class FakeBackend: PageBackend {
 
     func faces(of photo: [UInt8]) async throws -> PhotoFaces {
         guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
-        let face = PhotoFaces.LandmarkedFace(landmarks: [Point(1, 2.5)], corrected: true)
+        let face = PhotoFaces.LandmarkedFace(
+            box: Rect(x: 0, y: 1, width: 2, height: 3), landmarks: [Point(1, 2.5)], corrected: true)
         return PhotoFaces(of: PhotoHash(of: photo), FrameLayout(width: 4, height: 3, format: .i420), [face])
     }
 

@@ -94,7 +94,7 @@ import Testing
         #expect(masked.headers["x-guise-photo"] == hash.description)
         let found = try fixture.ask("POST", "/photo/faces", fixture.posting, body: png)
         #expect(found.status == 200 && found.headers["content-type"] == "application/json")
-        let face = #"{"landmarks":[[1,2.5]],"corrected":true}"#
+        let face = #"{"box":[0,1,2,3],"landmarks":[[1,2.5]],"corrected":true}"#
         #expect(
             try JSON(found.body, file: "answer")
                 == JSON(Array(#"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)]}"#.utf8), file: "answer"))
