@@ -177,6 +177,8 @@ overlay.onpointerdown = (event) => {
     overlay.classList.add("is-dragging");
     element(found).focus({ preventScroll: true });
 };
+// A finger beside all handles scrolls the page. `touch-action` is not enough: it counts for no part of an SVG.
+overlay.addEventListener("touchstart", (event) => { if (drag) event.preventDefault(); }, { passive: false });
 overlay.onpointermove = (event) => {
     if (!drag || event.pointerId !== drag.pointer) return;
     const [x, y] = place(event);
@@ -203,7 +205,9 @@ function endDrag(isKept) {
     showPhotoBefore(false);
 }
 overlay.onpointerup = (event) => { if (event.pointerId === drag?.pointer) endDrag(true); };
-overlay.onpointercancel = overlay.onlostpointercapture = () => endDrag(false);
+// A finger is captured by the handle first, which then loses it to the overlay.
+overlay.onlostpointercapture = (event) => { if (event.target === overlay && event.pointerId === drag?.pointer) endDrag(false); };
+overlay.onpointercancel = (event) => { if (event.pointerId === drag?.pointer) endDrag(false); };
 
 const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 

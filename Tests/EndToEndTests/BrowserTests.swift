@@ -653,6 +653,14 @@ extension EndToEnd {
             try browser.click("#correct-redo")
             #expect(try isDrawn() && difference(dragged, stage.look(at: "#photo")) < 0.1)
 
+            // By a finger, and back.
+            for distance in [(20, 10), (-20, -10)] {
+                let before = try browser.text(place)
+                try browser.drag(eye, by: distance, pointer: "touch")
+                #expect(try browser.text(place) != before)
+            }
+            #expect(try isDrawn() && difference(dragged, stage.look(at: "#photo")) < 0.1)
+
             // By keys: a pixel of the photo, and ten.
             try browser.run("document.querySelector(\"\(eye)\").focus()")
             let x = "Number(document.querySelector(\"\(eye)\").getAttribute('aria-valuenow'))"
