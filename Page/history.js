@@ -33,8 +33,8 @@ for (const id of Object.keys(labels)) {
 
 addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z") return;
-    // In a text, the browser takes back what was typed.
-    if (document.querySelector("dialog[open]") || event.target.closest("input[type=text], input[type=search]")) return;
+    // In a text, the browser takes back what was typed; in a photo, its correction is taken back.
+    if (event.defaultPrevented || document.querySelector("dialog[open]") || event.target.closest("input[type=text], input[type=search]")) return;
     event.preventDefault();
     $(event.shiftKey ? "redo" : "undo").click();
 });

@@ -2,6 +2,7 @@
 // dropped on the other half of the page becomes the background.
 
 import { $, attempt, copyPicture, debounce, succeeds, toast } from "./elements.js";
+import { offer, withdraw } from "./correction.js";
 import { request } from "./session.js";
 import { showPhoto } from "./stage.js";
 import { useAsBackground } from "./background.js";
@@ -26,6 +27,7 @@ async function putMasksOn() {
     const covered = Number(answer.headers.get("X-Guise-Covered"));
     const found = faces ? t("{count} face|{count} faces", { count: faces }) : t("No face was found");
     $("photo-says").textContent = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
+    offer({ file, hash: answer.headers.get("X-Guise-Photo"), count: faces, redraw: update });
     $("photo-download").href = urls.after;
     $("photo-download").download = t("{photo} in guise", { photo: file.name?.replace(/\.[^.]*$/, "") || t("photo") }) + ".jpg";
 }
@@ -51,6 +53,7 @@ export function close() {
     if (urls) for (const url of Object.values(urls)) URL.revokeObjectURL(url);
     file = urls = null;
     generation += 1;
+    withdraw();
     showPhoto(null);
 }
 

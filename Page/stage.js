@@ -132,6 +132,12 @@ export function showPhoto(urls) {
     if (Boolean(photo) === Boolean(live)) look();
 }
 
+/// Shows the photo without masks, which may hide what is to be corrected, or with them again.
+export function showPhotoBefore(isShown) {
+    const source = isShown ? photo?.before : photo?.after;
+    if (source && $("photo").src !== source) $("photo").src = source;
+}
+
 // MARK: saving photos and recordings
 
 async function takePicture() {

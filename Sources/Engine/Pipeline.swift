@@ -189,6 +189,8 @@ package struct Pipeline: ~Copyable {
         let isCovered = isCovering
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
+        // Corrected landmarks take the masks along: what they hid where the face was found must stay hidden.
+        if isCovered, kind == .photo { gate.canvas.hideHeads(of: tracker.replacedFaces, placement: placement) }
         gate.canvas.mayLag = search == .prompt && !isCovered
         gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)

@@ -14,6 +14,14 @@ public protocol PageBackend: Sendable {
     /// Masks the faces of a photo with the active masks.
     /// - Parameter photo: the bytes of the image file.
     func mask(photo: [UInt8]) async throws -> MaskedPhoto
+    /// Finds the human faces of a photo, as `mask` does, with kept corrections.
+    /// - Parameter photo: the bytes of the image file.
+    func faces(of photo: [UInt8]) async throws -> PhotoFaces
+    /// Keeps corrected landmarks of a photo that `mask` or `faces` has seen, in place of those kept before.
+    /// - Parameters:
+    ///   - corrections: JSON as `guise apply --points` reads it; an empty list of faces forgets the photo.
+    ///   - photo: the photo's hash.
+    func keep(corrections: [UInt8], of photo: PhotoHash) async throws
     /// Adds a picture to the user's own, for backgrounds.
     /// - Parameters:
     ///   - picture: the bytes of the image file.
@@ -37,6 +45,8 @@ public enum PageFace: String, Sendable {
 
 /// A masked photo.
 public struct MaskedPhoto: Sendable {
+    /// The hash of the photo without masks.
+    public let hash: PhotoHash
     /// The masked picture.
     public let jpeg: [UInt8]
     /// The number of faces found.
@@ -47,22 +57,23 @@ public struct MaskedPhoto: Sendable {
     /// Encodes a photo.
     /// - Parameters:
     ///   - frame: the masked picture.
+    ///   - hash: the hash of the photo without masks.
     ///   - faces: the number of faces found.
     ///   - coveredCandidates: the number of other places that may be faces, and were covered.
     ///   - quality: the JPEG quality, 1 to 100.
     /// - Throws: `Problem` of kind `system` if the photo cannot be encoded.
     public init(
-        _ frame: borrowing PublishableFrame, faces: Int, coveredCandidates: Int, quality: Int
+        _ frame: borrowing PublishableFrame, of hash: PhotoHash, faces: Int, coveredCandidates: Int, quality: Int
     ) throws(Problem) {
         var encoder = try JPEGEncoder(layout: frame.layout, maxWidth: frame.layout.width, quality: quality)
         guard let jpeg = encoder.encode(frame.view) else {
             throw Problem(.system, "could not encode the photo as a JPEG")
         }
-        self.init(jpeg: jpeg, faces: faces, coveredCandidates: coveredCandidates)
+        self.init(jpeg: jpeg, of: hash, faces: faces, coveredCandidates: coveredCandidates)
     }
 
-    init(jpeg: [UInt8], faces: Int, coveredCandidates: Int) {
-        (self.jpeg, self.faces, self.coveredCandidates) = (jpeg, faces, coveredCandidates)
+    init(jpeg: [UInt8], of hash: PhotoHash, faces: Int, coveredCandidates: Int) {
+        (self.jpeg, self.hash, self.faces, self.coveredCandidates) = (jpeg, hash, faces, coveredCandidates)
     }
 }
 

@@ -23,7 +23,7 @@ struct PageRequest: Sendable {
     }
 
     /// Whether the body is a photo, which may be large.
-    var bringsPhoto: Bool { method == .POST && ["/photo", "/picture"].contains(path) }
+    var bringsPhoto: Bool { method == .POST && ["/photo", "/photo/faces", "/picture"].contains(path) }
 
     /// The first value of a query item with that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }

@@ -78,9 +78,19 @@ final class PageRouter: Sendable {
         case (.POST, "/photo"):
             let masked = try await backend.mask(photo: request.body)
             var headers = headers("image/jpeg")
+            headers.add(name: "X-Guise-Photo", value: "\(masked.hash)")
             headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
+        case (.POST, "/photo/faces"):
+            let faces = try await backend.faces(of: request.body)
+            return .whole(headers(Self.jsonType), Array(JSON(encoding: faces).text.utf8))
+        case (.POST, "/corrections"):
+            guard let photo = PhotoHash(hex: request.value("photo") ?? "") else {
+                throw PageError(400, "bad-value", "'photo' allows: a photo's SHA-256, 64 hexadecimal digits")
+            }
+            try await backend.keep(corrections: request.body, of: photo)
+            return .whole(headers(Self.jsonType), Array("{}".utf8))
         case (.POST, "/picture"):
             let name = try await backend.store(picture: request.body, named: request.value("name") ?? "")
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))

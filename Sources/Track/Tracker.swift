@@ -167,6 +167,8 @@ public struct Tracker: ~Copyable {
     public private(set) var candidateHeads: [Rect] = []
     /// Whether `candidateHeads` lacks a candidate that was never rejected, because there were too many.
     public private(set) var hasTooManyCandidates = false
+    /// The faces of a photo that `correct` moved, as they were found.
+    public private(set) var replacedFaces: [Face] = []
     /// Ids of faces that were shown until this frame and turned out not to be faces.
     public private(set) var refuted: [Int] = []
     /// The places of refuted candidates.
@@ -270,10 +272,16 @@ public struct Tracker: ~Copyable {
     }
 
     /// Moves landmarks of a photo's faces, after `searchWhole`, to where somebody has placed them: each correction
-    /// those of the nearest human face. A complete one far from all of them is one more face.
+    /// those of the human face in its box, or else of the nearest one. A complete one without such a face is one more
+    /// face.
     /// - Returns: the indices of the corrections that belong to no face.
     public mutating func correct(_ corrections: [FaceCorrection]) -> [Int] {
-        faces.correct(corrections, nextID: &nextID)
+        let found = faces
+        let unused = faces.correct(corrections, nextID: &nextID)
+        replacedFaces = zip(found, faces).compactMap { before, after in
+            (0..<68).contains { before.landmarks[$0] != after.landmarks[$0] } ? before : nil
+        }
+        return unused
     }
 
     /// Searches all tiles of a photo.

@@ -15,26 +15,38 @@ private let parts: KeyValuePairs<String, ClosedRange<Int>> = [
 /// - Parameter layout: the layout of the photo.
 /// - Throws: `Problem` of kind `invalid` with file, line, key and what is allowed, or for a file that can't be read.
 func readFacePoints(_ path: String, for layout: FrameLayout) throws -> [FaceCorrection] {
-    var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
+    let corrections = try faceCorrections(in: JSON(contents(of: path), file: path), file: path, for: layout)
+    guard !corrections.isEmpty else {
+        throw Problem(
+            .invalid, "\(path): 'faces' is empty or missing",
+            fix: "allowed: the faces, as `guise track --json --landmarks` prints them")
+    }
+    return corrections
+}
+
+/// Reads landmarks placed by hand, as `readFacePoints` does.
+/// - Parameter file: the file's name for messages.
+/// - Returns: the corrections; none if there are no faces.
+/// - Throws: `Problem` of kind `invalid` with file, line, key and what is allowed.
+func faceCorrections(in json: JSON, file: String, for layout: FrameLayout) throws -> [FaceCorrection] {
+    var fields = try Fields(json, file: file)
     // What `guise track` prints beside the landmarks.
     for key in ["frame", "time"] { _ = fields.has(key) }
     let faces = try fields.objects("faces")
-    guard !faces.isEmpty else {
-        throw fields.wrong(
-            "faces", "empty or missing", allowed: "the faces, as `guise track --json --landmarks` prints them")
-    }
     try fields.finish()
     return try faces.map { face in
         var face = face
-        for key in ["id", "kind", "box", "points", "pose", "state"] { _ = face.has(key) }
+        for key in ["id", "kind", "points", "pose", "state"] { _ = face.has(key) }
+        let box = face.has("box") ? try face.numbers("box", count: 4, in: -1e6...1e6).map { Float($0) } : []
         guard let landmarks = face.json("landmarks") else {
             throw face.wrong(
                 "landmarks", "missing", allowed: "68 points as `guise track --json --landmarks` prints them, or parts")
         }
         try face.finish()
         var correction = FaceCorrection(points: [:])
+        if box.count == 4 { correction.box = Rect(x: box[0], y: box[1], width: box[2], height: box[3]) }
         if case .object = landmarks.value {
-            var named = try Fields(landmarks, file: path, path: "landmarks")
+            var named = try Fields(landmarks, file: file, path: "landmarks")
             for (name, numbers) in parts {
                 guard let list = named.json(name) else { continue }
                 correction.points.merge(try points(list, name, numbers, in: named, layout)) { $1 }

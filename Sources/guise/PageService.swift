@@ -16,6 +16,7 @@ final class PageService: PageBackend {
     private let mailbox: Mailbox
     private let thumbnails: Thumbnails
     private let photoProcessor: PhotoProcessor
+    private let corrections: CorrectionStore
     let pictures: PictureStore
     private let control = Mutex<ControlServer?>(nil)
     private let server = Mutex<PageServer?>(nil)
@@ -32,7 +33,8 @@ final class PageService: PageBackend {
         (self.context, self.mailbox, self.loader) = (context, mailbox, loader)
         (self.preview, self.captures) = (preview, captures)
         thumbnails = Thumbnails(context)
-        photoProcessor = PhotoProcessor(context)
+        corrections = CorrectionStore(folder: context.paths.corrections)
+        photoProcessor = PhotoProcessor(context, corrections)
         pictures = PictureStore(folder: context.paths.pictures)
     }
 
@@ -98,11 +100,25 @@ final class PageService: PageBackend {
 
     func mask(photo: [UInt8]) async throws -> MaskedPhoto {
         try check(photo)
-        let masked = try await photoProcessor.process(photo, loader.selections, mailbox.settings.onLostFace) {
-            try MaskedPhoto($0, faces: $1, coveredCandidates: $2, quality: Self.photoQuality)
+        let masked = try await photoProcessor.mask(photo, loader.selections, mailbox.settings.onLostFace) {
+            try MaskedPhoto($0, of: $1, faces: $2, coveredCandidates: $3, quality: Self.photoQuality)
         }
         guard let masked else { throw Self.busy }
         return masked
+    }
+
+    func faces(of photo: [UInt8]) async throws -> PhotoFaces {
+        try check(photo)
+        let faces = try await photoProcessor.faces(of: photo, loader.selections, mailbox.settings.onLostFace)
+        guard let faces else { throw Self.busy }
+        return faces
+    }
+
+    func keep(corrections: [UInt8], of photo: PhotoHash) async throws {
+        guard try self.corrections.keep(corrections, of: photo) else {
+            throw PageError(
+                404, "not-found", "no photo with this SHA-256 was opened since Guise started; open the photo again")
+        }
     }
 
     func capturePath(named name: String) -> String? { captures.path(of: name) }

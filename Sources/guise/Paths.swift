@@ -49,6 +49,8 @@ struct Paths {
     var pictures: String? { user.map { "\($0)/Pictures" } }
     /// The folder of the things that the user has taught; nil without a home folder.
     var things: String? { data.map { "\($0)/Things" } }
+    /// The folder of the landmarks that the user has placed by hand in photos; nil without a home folder.
+    var corrections: String? { state.map { "\($0)/corrections" } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }
     var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }

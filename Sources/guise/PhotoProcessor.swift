@@ -2,6 +2,7 @@ import Capture
 import Compose
 import Engine
 import Frames
+import Page
 import Privacy
 import SystemKit
 import Track
@@ -9,34 +10,71 @@ import Track
 /// Masks the faces of photos, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
+    private let corrections: CorrectionStore
     private let worker = Worker("photos", maxQueued: 4) { ArtReader.shutDown() }
 
-    init(_ context: AppContext) { self.context = context }
+    init(_ context: AppContext, _ corrections: CorrectionStore) {
+        (self.context, self.corrections) = (context, corrections)
+    }
 
-    /// Masks the faces of a photo.
+    /// Masks the faces of a photo, at their corrected landmarks if there are any.
     /// - Parameters:
     ///   - photo: the bytes of the image file.
     ///   - selections: the masks.
     ///   - onLostFace: the policy for lost faces; nil for each mask's own.
-    ///   - encode: makes the result from the masked picture, the number of faces, and the number of other places that
-    ///     may be faces and were covered. Called on the processor's thread.
+    ///   - encode: makes the result from the masked picture, the photo's hash, the number of faces, and the number of
+    ///     other places that may be faces and were covered. Called on the processor's thread.
     /// - Returns: the result; nil if too many photos are waiting.
     /// - Throws: `Problem` of kind `unusable` if it isn't a photo, or shows no face though a mask must hide faces.
-    func process<Photo: Sendable>(
+    func mask<Photo: Sendable>(
         _ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?,
-        encode: @escaping @Sendable (borrowing PublishableFrame, _ faces: Int, _ coveredCandidates: Int) throws -> Photo
+        encode:
+            @escaping @Sendable (
+                borrowing PublishableFrame, PhotoHash, _ faces: Int, _ coveredCandidates: Int
+            ) throws -> Photo
     ) async throws -> Photo? {
-        try await worker.run { [self] in try draw(photo, selections, onLostFace, encode) }
+        try await worker.run { [self] in
+            try draw(photo, selections, onLostFace) { pipeline, hash, _ in
+                guard case .publishable(let frame) = pipeline.gate.outcome else {
+                    throw Problem(.unusable, "no face to hide was found in the photo")
+                }
+                return try encode(
+                    frame, hash, pipeline.tracker.faces.count, pipeline.tracker.candidateHeads.count)
+            }
+        }
     }
 
-    private func draw<Photo>(
+    /// The human faces of a photo, which get the masks, with the landmarks at which these are drawn.
+    /// - Returns: the faces; nil if too many photos are waiting.
+    /// - Throws: `Problem` of kind `unusable` if it isn't a photo.
+    func faces(
+        of photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?
+    ) async throws -> PhotoFaces? {
+        try await worker.run { [self] in
+            try draw(photo, selections, onLostFace) { pipeline, hash, layout in
+                let found = pipeline.tracker.replacedFaces
+                var faces: [PhotoFaces.LandmarkedFace] = []
+                for face in pipeline.tracker.faces where face.kind == .human {
+                    let correction = pipeline.corrections.first { $0.matches(face) }
+                    let box = correction?.box ?? found.first { $0.id == face.id }?.box ?? face.box
+                    faces.append(
+                        PhotoFaces.LandmarkedFace(
+                            box: box, landmarks: (0..<68).map { face.landmarks[$0] }, corrected: correction != nil))
+                }
+                return PhotoFaces(of: hash, layout, faces)
+            }
+        }
+    }
+
+    /// Draws masks on a photo, and reads the result from the pipeline.
+    private func draw<Result>(
         _ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?,
-        _ encode: (borrowing PublishableFrame, Int, Int) throws -> Photo
-    ) throws -> Photo {
+        _ read: (borrowing Pipeline, PhotoHash, FrameLayout) throws -> Result
+    ) throws -> Result {
         let file = try MemoryFile(photo, what: "a photo")
-        let path = file.path
+        let (path, hash) = (file.path, PhotoHash(of: photo))
         do {
-            var drawn: Photo?
+            var result: Result?
             try Clip.firstPicture(of: path, within: .received) { view in
                 let layout = view.layout
                 let loader = try MaskLoader(
@@ -45,14 +83,12 @@ final class PhotoProcessor: Sendable {
                 var pipeline = Pipeline(
                     tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
                 pipeline.onLostFace = onLostFace
+                pipeline.corrections = corrections.corrections(of: hash, layout)
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
-                guard case .publishable(let frame) = pipeline.gate.outcome else {
-                    throw Problem(.unusable, "no face to hide was found in the photo")
-                }
-                drawn = try encode(frame, pipeline.tracker.faces.count, pipeline.tracker.candidateHeads.count)
+                result = try read(pipeline, hash, layout)
             }
-            guard let drawn else { throw Problem(.unusable, "the file contains no picture") }
-            return drawn
+            guard let result else { throw Problem(.unusable, "the file contains no picture") }
+            return result
         } catch let problem as Problem {
             throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)
         }

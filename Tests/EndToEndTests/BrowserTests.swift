@@ -647,6 +647,109 @@ extension EndToEnd {
             #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
         }
 
+        @Test func `a photo's faces are corrected by hand and by keys, undone alone, and kept for the photo`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.run(
+                """
+                return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))
+                    .then((answer) => answer.blob()).then((blob) => { window.mine = blob; });
+                """)
+            func open() throws {
+                try browser.run(
+                    """
+                    const files = new DataTransfer();
+                    files.items.add(new File([window.mine], "me.jpg", {type: "image/jpeg"}));
+                    dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+                    """)
+                let isOpen = browser.waits(for: "document.querySelector('#photo').naturalWidth > 0")
+                let words = try browser.text("document.querySelector('#toasts').innerText")
+                try #require(isOpen, "\(words)")
+            }
+            try open()
+            let bare = try stage.look(at: "#photo")
+            let plain = try browser.text("document.querySelector('#photo').src")
+            try browser.run("document.querySelector('.mask[data-mask=round-glasses]').click()")
+            let seen = "document.querySelector('#photo')"
+            #expect(browser.waits(for: "\(seen).src !== '\(plain)' && \(seen).complete"))
+            let found = try stage.look(at: "#photo")
+            /// Whether the photo is shown with glasses, but elsewhere.
+            func isMoved() throws -> Bool {
+                let now = try stage.look(at: "#photo")
+                return try browser.text("document.querySelector('#photo-says').textContent") == "1 face"
+                    && difference(now, found) > 0.2 && difference(now, bare) > 0.2
+            }
+            func isBack() throws -> Bool { try difference(stage.look(at: "#photo"), found) < 0.1 }
+            /// Waits until the photo is drawn with all changes.
+            func isDrawn() -> Bool {
+                browser.waits(for: "\(seen).complete && document.querySelector('#correction').ariaBusy == 'false'")
+            }
+
+            try browser.click("#photo-correct")
+            let eye = "[aria-label='Left eye of face 1']"
+            try #require(browser.waits(for: "document.querySelector(\"\(eye)\")"))
+            #expect(try browser.number("document.querySelectorAll('#correction .handle').length") == 13)
+            // The overlay lies over the photo, and its handles are as large as a finger needs.
+            let size = try browser.number("document.querySelector(\"\(eye) .hit\").getBoundingClientRect().width")
+            #expect(size >= 24)
+            let place = "document.querySelector(\"\(eye)\").getAttribute('aria-valuetext')"
+            let first = try browser.text(place)
+            try browser.drag(eye, by: (40, -30))
+            #expect(try browser.text(place) != first)
+            #expect(try isDrawn() && isMoved())
+            let dragged = try stage.look(at: "#photo")
+
+            // Undo takes back the correction, and leaves the mask on.
+            try browser.chord(Key.control, key: "z")
+            #expect(try isDrawn() && isBack())
+            #expect(try browser.text(place) == first)
+            #expect(try stage.worn == ["round-glasses"])
+            try browser.click("#correct-redo")
+            #expect(try isDrawn() && difference(dragged, stage.look(at: "#photo")) < 0.1)
+
+            // By a finger, and back.
+            for distance in [(20, 10), (-20, -10)] {
+                let before = try browser.text(place)
+                try browser.drag(eye, by: distance, pointer: "touch")
+                #expect(try browser.text(place) != before)
+            }
+            #expect(try isDrawn() && difference(dragged, stage.look(at: "#photo")) < 0.1)
+
+            // By keys: a pixel of the photo, and ten.
+            try browser.run("document.querySelector(\"\(eye)\").focus()")
+            let x = "Number(document.querySelector(\"\(eye)\").getAttribute('aria-valuenow'))"
+            let from = try browser.number(x)
+            try browser.stroke(Key.right)
+            #expect(try browser.number(x) == from + 1)
+            try browser.chord(Key.shift, key: Key.right)
+            #expect(try browser.number(x) == from + 11)
+            #expect(try isDrawn() && isMoved() && difference(dragged, stage.look(at: "#photo")) > 0.1)
+            let last = try stage.look(at: "#photo")
+
+            // Escape ends the correction, and closes the photo only then.
+            try browser.stroke(Key.escape)
+            #expect(browser.waits(for: "document.querySelector('#correction').hasAttribute('hidden')"))
+            #expect(try browser.run("return document.querySelector('#photo').hidden").bool == false)
+            try browser.stroke(Key.escape)
+            #expect(browser.waits(for: "document.querySelector('#photo').hidden"))
+            try open()
+            #expect(try difference(last, stage.look(at: "#photo")) < 0.1)
+
+            // A face that was not found, and all forgotten.
+            try browser.click("#photo-correct")
+            try #require(browser.waits(for: "document.querySelector(\"\(eye)\")"))
+            try browser.click("#correct-add")
+            #expect(try browser.text("document.activeElement.getAttribute('aria-label')") == "All of face 2")
+            #expect(browser.waits(for: "document.querySelector('#photo-says').textContent == '2 faces'"))
+            try browser.click("#correct-again")
+            #expect(browser.waits(for: "document.querySelector('#photo-says').textContent == '1 face'"))
+            #expect(try isDrawn() && isBack())
+            #expect(browser.waits(for: "\(place) == '\(first)'"))
+            #expect(stage.guise.scratch.names(in: "state/guise/corrections").isEmpty)
+            try browser.click("#photo-correct")
+            try browser.click("#photo-close")
+        }
+
         @Test func `a click replaces the same kind, Shift adds, and undo and redo follow`() throws {
             let stage = try Stage()
             let browser = stage.browser

@@ -204,6 +204,82 @@ extension EndToEnd {
         }
 
         @Test
+        func `a photo that was corrected by hand wears its masks there, after a restart too, until it is forgotten`()
+            throws
+        {
+            var own = try Stage()
+            let scratch = own.scratch
+            /// What the masks change on the sample.
+            func changes() throws -> Picture.Changes {
+                #expect(try own.curl("/photo", "--data-binary @\(Fixtures.sample) -D head", to: "out.jpg") == 200)
+                return try scratch.picture(scratch.path("out.jpg")).changes(
+                    from: scratch.picture(scratch.path("bare.jpg")))
+            }
+            #expect(try own.curl("/photo", "--data-binary @\(Fixtures.sample) -D head", to: "bare.jpg") == 200)
+            let hash = String(try scratch.shell("sha256sum \(Fixtures.sample)").prefix(64))
+            #expect(try String(decoding: scratch.read("head"), as: UTF8.self).contains("X-Guise-Photo: \(hash)"))
+            #expect(try own.guise.guise("wear", "handlebar-moustache").code == 0)
+            let before = try changes()
+            #expect(try own.curl("/photo/faces", "--data-binary @\(Fixtures.sample)", to: "faces.json") == 200)
+            let answer = try own.json("faces.json")
+            let (photo, width, faces) = (
+                answer["photo"]?.string, answer["width"]?.number, answer["faces"]?.elements ?? []
+            )
+            let found = faces.first?["landmarks"]?.elements ?? []
+            try #require(photo == hash && width == 512 && faces.count == 1 && found.count == 68, "\(answer.text)")
+            #expect(faces[0]["corrected"]?.bool == false)
+
+            // The whole face 40 pixels lower.
+            func write(_ points: [JSON], _ name: String) throws {
+                try scratch.write(JSON(["faces": [JSON(["landmarks": JSON(points)])]]).text, name)
+            }
+            func keep(_ name: String, of photo: String) throws -> Int {
+                try own.curl("/corrections?photo=\(photo)", "--data-binary @\(name)", to: "answer")
+            }
+            let low = found.map { JSON([$0.elements[0], JSON(($0.elements[1].number ?? 0) + 40)]) }
+            try write(low, "low.json")
+            #expect(try keep("low.json", of: hash) == 200)
+            let after = try changes()
+            #expect(after.top > before.top + 25 && after.bottom > before.bottom + 25, "\(before), \(after)")
+            #expect(try own.curl("/photo/faces", "--data-binary @\(Fixtures.sample)", to: "faces.json") == 200)
+            #expect(try own.json("faces.json")["faces"]?.elements.first?["corrected"]?.bool == true)
+            let file = "state/guise/corrections/\(hash).json"
+            #expect(try scratch.shell("stat -c %a \(file)") == "600\n")
+            let applied = try scratch.guise("apply", Fixtures.sample, "-o", "own.png", "--points", file)
+            #expect(applied.code == 0, "\(applied)")
+
+            // What is wrong changes nothing.
+            try write(Array(low.dropLast()), "short.json")
+            try write(low.dropLast() + [JSON([JSON(0), JSON(9999)])], "outside.json")
+            try scratch.write(#"{"faces": [{"landmarks": [[NaN, 1]]}]}"#, "nan.json")
+            try scratch.write(String(repeating: " ", count: 65 << 10), "long.json")
+            for (name, photo, status) in [
+                ("short.json", hash, 422), ("outside.json", hash, 422), ("nan.json", hash, 422),
+                ("long.json", hash, 413),
+                ("low.json", "12", 400), ("low.json", String(repeating: "0", count: 64), 404),
+            ] {
+                #expect(try keep(name, of: photo) == status, "\(name)")
+                #expect(try own.json("answer")["error"]?["message"]?.string?.isEmpty == false)
+            }
+            #expect(scratch.names(in: "state/guise/corrections") == ["\(hash).json"])
+
+            #expect(try own.guise.end().code == 0)
+            own = try Stage(in: scratch)
+            #expect(try own.guise.guise("wear", "handlebar-moustache").code == 0)
+            #expect(try changes().top == after.top)
+            // A damaged file is reported once, and the photo is as without it.
+            let kept = try scratch.read(file)
+            try scratch.write(kept.prefix(kept.count / 2), file)
+            #expect(try changes().top == before.top && changes().top == before.top)
+            #expect(own.guise.running.said.components(separatedBy: "corrections are ignored").count == 2)
+            try scratch.write(#"{"faces": []}"#, "none.json")
+            #expect(try keep("low.json", of: hash) == 200 && changes().top == after.top)
+            #expect(try keep("none.json", of: hash) == 200 && changes().top == before.top)
+            #expect(scratch.names(in: "state/guise/corrections").isEmpty)
+            #expect(try own.guise.end().code == 0)
+        }
+
+        @Test
         func `an uploaded picture is kept once, under a name that is safe, and what is no picture changes nothing`()
             throws
         {

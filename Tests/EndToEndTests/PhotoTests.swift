@@ -101,6 +101,57 @@ extension EndToEnd {
             #expect(after.bottom > before.bottom + 5, "\(before), \(after)")
         }
 
+        /// The detail of a photo in a box: the mean difference of neighbouring pixels.
+        private func detail(of photo: Picture, in box: [Double]) -> Double {
+            let (left, top) = (max(0, Int(box[0])), max(0, Int(box[1])))
+            let (right, bottom) = (min(photo.width - 1, Int(box[0] + box[2])), min(photo.height, Int(box[1] + box[3])))
+            var sum = 0
+            for y in top..<bottom {
+                for x in left..<right {
+                    let at = 3 * (y * photo.width + x) + 1
+                    sum += abs(Int(photo.bytes[at]) - Int(photo.bytes[at + 3]))
+                }
+            }
+            return Double(sum) / Double(max(1, (right - left) * (bottom - top)))
+        }
+
+        @Test(arguments: ["pixelate", "blur"])
+        func `a face to hide stays hidden where it was found, wherever its landmarks are placed by hand`(
+            mask: String
+        ) throws {
+            // The larger the head is in the photo, the coarser it must be covered.
+            for photo in [Fixtures.sample, try cut("200:200:125:5", "close.png")] {
+                let face = try #require(try faces(photo, "--landmarks").first)
+                let (found, box) = (try #require(face.landmarks), face.box)
+                let (width, middle) = (box[2], (box[0] + box[2] / 2, box[1] + box[3] / 2))
+                func detail(
+                    withBox: Bool = true, _ move: (_ x: Double, _ y: Double) -> (Double, Double)
+                ) throws -> Double {
+                    let points = found.map { point in
+                        let (x, y) = move(point[0], point[1])
+                        return JSON([JSON(x), JSON(y)])
+                    }
+                    var json = JSON(["landmarks": JSON(points)])
+                    if withBox { json = json.with("box", JSON(box.map { JSON($0) })) }
+                    let file = try scratch.write(JSON(["faces": JSON([json])]).text, "points.json")
+                    let outcome = try Program.run(
+                        ["apply", photo, "--overwrite", "-o", "out.png", "--mask", mask, "--points", file], in: scratch)
+                    try #require(outcome.code == 0, "\(outcome)")
+                    return self.detail(of: try scratch.picture(scratch.path("out.png")), in: box)
+                }
+                let bare = self.detail(of: try scratch.picture(photo), in: box)
+                // Beside the face, far away, to a point, and its upper part.
+                for (number, left) in [
+                    try detail(withBox: false) { ($0 + width * 0.6, $1 + width * 0.2) },
+                    try detail { ($0 - width * 1.5, $1) },
+                    try detail(withBox: false) { (middle.0 + ($0 - middle.0) / 30, middle.1 + ($1 - middle.1) / 30) },
+                    try detail { ($0, $1 < middle.1 ? $1 - width / 2 : $1) },
+                ].enumerated() {
+                    #expect(left < bare / 4, "\(photo), \(number): \(left) of \(bare)")
+                }
+            }
+        }
+
         @Test(arguments: [
             ("[]", "expected an object"), ("{}", "'faces' is empty or missing"),
             (#"{"faces": [{}]}"#, "'faces[0].landmarks' is missing; allowed: 68 points"),

@@ -64,7 +64,7 @@ struct AuthorizerTests {
     }
 
     @Test func `requests that change something need the page's own origin`() {
-        for path in ["/face", "/photo"] {
+        for path in ["/face", "/photo", "/photo/faces", "/corrections"] {
             #expect(isForbidden(decide(own, path: path, method: .POST)))
             let right = own.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }
             #expect(decide(right, path: path, method: .POST) == .authorized(token: [1]))

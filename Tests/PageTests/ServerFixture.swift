@@ -25,6 +25,8 @@ final class FakeBackend: PageBackend {
     let control: ControlServer
     let album: String
     let photos = Mutex<[Int]>([])
+    /// The kept corrections, by photo.
+    let corrections = Mutex<[PhotoHash: [UInt8]]>([:])
 
     init(album: String) throws {
         control = try ControlServer(nil, Echo())
@@ -45,7 +47,18 @@ final class FakeBackend: PageBackend {
     func mask(photo: [UInt8]) async throws -> MaskedPhoto {
         photos.withLock { $0.append(photo.count) }
         guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
-        return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], faces: 3, coveredCandidates: 2)
+        return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], of: PhotoHash(of: photo), faces: 3, coveredCandidates: 2)
+    }
+
+    func faces(of photo: [UInt8]) async throws -> PhotoFaces {
+        guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
+        let face = PhotoFaces.LandmarkedFace(
+            box: Rect(x: 0, y: 1, width: 2, height: 3), landmarks: [Point(1, 2.5)], corrected: true)
+        return PhotoFaces(of: PhotoHash(of: photo), FrameLayout(width: 4, height: 3, format: .i420), [face])
+    }
+
+    func keep(corrections: [UInt8], of photo: PhotoHash) async throws {
+        self.corrections.withLock { $0[photo] = corrections }
     }
 
     func store(picture: [UInt8], named name: String) async throws -> String {

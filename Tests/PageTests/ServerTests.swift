@@ -38,7 +38,9 @@ import Testing
                 #expect(answer.text.contains("guise page") && answer.headers["www-authenticate"] == "Guise")
             }
             let posting = fixture.posting.merging(["Authorization": shown]) { $1 }
-            #expect(try fixture.ask("POST", "/photo", posting, body: [1]).status == 401)
+            for path in ["/photo", "/photo/faces", "/corrections?photo=\(PhotoHash(of: []))"] {
+                #expect(try fixture.ask("POST", path, posting, body: [1]).status == 401)
+            }
         }
         let cookie = own.merging(["Authorization": "", "Cookie": "guise-\(port)=\(secret)"]) { $1 }
         #expect(try fixture.ask("GET", "/stream", cookie).status == 401)
@@ -51,11 +53,12 @@ import Testing
                 #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(path)")
             }
         }
-        for path in ["/photo", "/picture", "/face"] {
+        for path in ["/photo", "/photo/faces", "/corrections", "/picture", "/face"] {
             #expect(try fixture.ask("POST", path, own, body: [1]).status == 403, "without an origin")
             #expect(try fixture.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }
         #expect(fixture.backend.photos.withLock { $0 }.isEmpty)
+        #expect(fixture.backend.corrections.withLock { $0 }.isEmpty)
         #expect(fixture.preview.encoded == 0 && !fixture.preview.hasViewers)
     }
 
@@ -76,6 +79,42 @@ import Testing
             let error = try JSON(answer.body, file: path)["error"]
             #expect(error?["code"]?.string == code && error?["message"]?.string?.isEmpty == false, "\(answer.text)")
         }
+    }
+
+    @Test func `the faces of a photo come with its hash, by which they are corrected`() throws {
+        let fixture = try ServerFixture()
+        // The example of FIPS 180-2, B.1.
+        let abc = PhotoHash(of: Array("abc".utf8))
+        #expect(abc.description == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        let png: [UInt8] =
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+            + [0, 0, 0, 4, 0, 0, 0, 3]
+        let hash = PhotoHash(of: png)
+        let masked = try fixture.ask("POST", "/photo", fixture.posting, body: png)
+        #expect(masked.headers["x-guise-photo"] == hash.description)
+        let found = try fixture.ask("POST", "/photo/faces", fixture.posting, body: png)
+        #expect(found.status == 200 && found.headers["content-type"] == "application/json")
+        let face = #"{"box":[0,1,2,3],"landmarks":[[1,2.5]],"corrected":true}"#
+        #expect(
+            try JSON(found.body, file: "answer")
+                == JSON(Array(#"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)]}"#.utf8), file: "answer"))
+        // A photo for its faces may be as large as one for its masks.
+        let large = png + [UInt8](repeating: 0, count: 1 << 20)
+        #expect(try fixture.ask("POST", "/photo/faces", fixture.posting, body: large).status == 200)
+        #expect(try fixture.ask("POST", "/photo/faces", fixture.posting, body: Array("GIF".utf8)).status == 415)
+
+        let kept = try fixture.ask("POST", "/corrections?photo=\(hash)", fixture.posting, body: [1, 2])
+        #expect(kept.status == 200)
+        let digits = "\(hash)"
+        for wrong in [
+            "", "?photo=", "?photo=\(digits.dropLast())", "?photo=\(digits)0", "?photo=..%2F\(digits.dropLast(3))",
+        ] {
+            let answer = try fixture.ask("POST", "/corrections\(wrong)", fixture.posting, body: [3])
+            #expect(answer.status == 400 && answer.text.contains("64 hexadecimal digits"), "\(wrong): \(answer.text)")
+        }
+        let long = [UInt8](repeating: 32, count: 64 << 10 + 1)
+        #expect(try fixture.ask("POST", "/corrections?photo=\(hash)", fixture.posting, body: long).status == 413)
+        #expect(fixture.backend.corrections.withLock { $0 } == [hash: [1, 2]])
     }
 
     @Test func `a photo with a broken upload is a clear error`() throws {

@@ -113,8 +113,9 @@ public final class Browser: @unchecked Sendable {
     /// Clicks on an element like a mouse. Fails if it is covered or invisible.
     public func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
 
-    /// Drags the middle of an element by a distance in pixels, with the mouse.
-    public func drag(_ selector: String, by distance: (x: Int, y: Int)) throws {
+    /// Drags the middle of an element by a distance in pixels.
+    /// - Parameter pointer: mouse, pen or touch.
+    public func drag(_ selector: String, by distance: (x: Int, y: Int), pointer: String = "mouse") throws {
         let middle = try run(
             """
             const box = document.querySelector("\(selector)").getBoundingClientRect();
@@ -131,8 +132,11 @@ public final class Browser: @unchecked Sendable {
             move(x + distance.x / 2, y + distance.y / 2), move(x + distance.x, y + distance.y),
             JSON(["type": JSON("pointerUp"), "button": JSON(0)]),
         ]
-        let mouse: JSON = JSON(["type": JSON("pointer"), "id": JSON("mouse"), "actions": JSON(steps)])
-        _ = try command("actions", ["actions": JSON([mouse])])
+        let actions: JSON = JSON([
+            "type": JSON("pointer"), "id": JSON(pointer), "parameters": JSON(["pointerType": JSON(pointer)]),
+            "actions": JSON(steps),
+        ])
+        _ = try command("actions", ["actions": JSON([actions])])
     }
 
     /// Presses keys, one after the other, wherever the focus is.

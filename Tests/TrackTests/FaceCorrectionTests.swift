@@ -40,6 +40,20 @@ struct FaceCorrectionTests {
         #expect(abs(faces[2].head.origin.y - 400) < 1 && faces[2].box.y > 300 && faces[2].state == .tracked)
     }
 
+    @Test func `with the box where a face was found, it is corrected however far its landmarks are moved`() {
+        var (faces, nextID) = (two, 3)
+        // Over the other face.
+        var moved = Self.all(of: two[1], moved: Point(-200, 0))
+        moved.box = two[1].box
+        #expect(faces.correct([moved], nextID: &nextID).isEmpty)
+        #expect(faces.map(\.id) == [1, 2] && (faces[1].landmarks[0] - two[0].landmarks[0]).length < 0.1)
+        // An empty box is one more face, although one was found there.
+        moved.box = Rect(x: 0, y: 0, width: 0, height: 0)
+        (faces, nextID) = (two, 3)
+        #expect(faces.correct([moved], nextID: &nextID).isEmpty)
+        #expect(faces.map(\.id) == [1, 2, 3] && faces[0].landmarks[0] == two[0].landmarks[0])
+    }
+
     @Test func `two corrections are of two faces`() {
         var (faces, nextID) = ([two[0]], 2)
         let corrections = [Self.all(of: two[0], moved: Point(2, 0)), Self.all(of: two[0], moved: Point(30, 0))]

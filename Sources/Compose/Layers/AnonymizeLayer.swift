@@ -55,6 +55,10 @@ struct AnonymizeLayer: Layer {
             .word(context.target.range)
     }
 
+    /// A layer that pixelates the boxes of whole heads.
+    private init() { (mode, shape, size, color) = (.pixelate, .rectangle, 0.4, 0) }
+    fileprivate static let cover = AnonymizeLayer()
+
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         guard appearance.opacity > 0 else { return }
         let outline = HeadOutline(tracked.face)
@@ -209,5 +213,17 @@ private struct EyeBar {
     func covers(_ p: Point) -> Bool {
         let d = p - center
         return abs(d.x * along.x + d.y * along.y) <= half.x && abs(d.y * along.x - d.x * along.y) <= half.y
+    }
+}
+
+extension Canvas {
+    /// Pixelates whole heads, as coarsely as the masks that hide faces.
+    /// - Parameters:
+    ///   - faces: faces in pixels of the searched picture.
+    ///   - placement: the map from those pixels to the canvas's.
+    public mutating func hideHeads(of faces: [Face], placement: Affine) {
+        for face in faces {
+            AnonymizeLayer.cover.draw(on: &self, TrackedFace(face: face.moved(by: placement)), Appearance())
+        }
     }
 }
