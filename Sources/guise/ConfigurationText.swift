@@ -67,6 +67,8 @@ extension JSON {
         guard let key = path.first else { return new }
         let inner = (self[key] ?? JSON([:])).setting(path.dropFirst(), new)
         guard case .object(let members) = value else { return JSON([:]).with(key, inner) }
-        return members.filter { $0.key != key }.reduce(JSON([:])) { $0.with($1.key, $1.value) }.with(key, inner)
+        // A key keeps its place in the file.
+        let changed = members.reduce(JSON([:])) { $0.with($1.key, $1.key == key ? inner : $1.value) }
+        return self[key] == nil ? changed.with(key, inner) : changed
     }
 }

@@ -285,6 +285,22 @@ import Track
         #expect(try fixture.worn(.mask(.wear([]))) == [])
     }
 
+    @Test func `a setting keeps its place in the file, and a new one comes last`() throws {
+        let fixture = try DaemonFixture(
+            #"{"view": {"mirror": false, "zoom": "off"}, "faces": {"max": 3}, "masks": []}"#)
+        func set(_ key: String, _ value: JSON) throws {
+            _ = try fixture.ask(.configuration(.set(mask: nil, key: key, value: value)))
+        }
+        try set("view.mirror", true)
+        try set("faces.max", 5)
+        try set("camera.when", "always")
+        try fixture.daemon.saveChanges()
+        let file = fixture.scratch.path("config/guise/config.json")
+        let saved = try JSON([UInt8](Data(contentsOf: URL(fileURLWithPath: file))), file: file)
+        #expect(saved.keys == ["view", "faces", "masks", "camera"], "\(saved.text)")
+        #expect(saved["view"]?.keys == ["mirror", "zoom"] && saved["faces"]?["max"]?.number == 5)
+    }
+
     @Test func `stamps are set as a list or as its text, and a wrong one changes nothing`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("stamps")))
