@@ -10,14 +10,16 @@ extension LayerKind {
 /// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
-    private let place: MeshPlacement
+    /// Whether the mesh takes the size of the head with its hair.
+    let fitsHair: Bool
 
     /// Reads the layer's description, model and pictures.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ context: LayerContext) throws {
         let range = context.target.range
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
-        place = try fields.choice("place", default: MeshPlacement.head)
+        let place = try fields.choice("place", default: MeshPlacement.head)
+        fitsHair = try fields.bool("fitsHair", default: place == .hat)
         let frame = place.map.after(try fields.affineMap3D())
         var materials: [(name: String, material: Material)] = []
         for var entry in try fields.objects("materials") {
@@ -47,15 +49,12 @@ struct MeshLayer: Layer {
             pivot: reader.pivot ?? frame.shift, shadow: shadow)
     }
 
-    /// Whether the mesh takes the size of the head with its hair.
-    var fitsHead: Bool { place == .hat }
-
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let layout = canvas.frame.layout
         let state = HeadMesh.FrameState(
             view: HeadProjection(
-                tracked.face.head, width: max(layout.width, layout.height), fit: fitsHead ? tracked.fit : HeadFit(),
-                about: place.map.shift),
+                tracked.face.head, width: max(layout.width, layout.height), fit: fitsHair ? tracked.fit : HeadFit(),
+                about: MeshPlacement.hat.map.shift),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
