@@ -201,19 +201,3 @@ public struct MaskLibrary: Sendable {
         includeClosure(of: name).flatMap { folder(of: $0).map { treeVersions(in: $0) } ?? [] }
     }
 }
-
-/// The versions of the files and folders in a mask's folder, itself first. Bounded: no real mask's art is nested
-/// deeper, or has more files.
-func treeVersions(in folder: String, recursionDepth: Int = 0) -> [FileVersion] {
-    guard let own = FileVersion(folder) else { return [] }
-    var found = [own]
-    for name in entries(of: folder).prefix(256) {
-        guard let version = FileVersion("\(folder)/\(name)") else { continue }
-        if !version.isFolder {
-            found.append(version)
-        } else if recursionDepth < 3 {
-            found += treeVersions(in: version.path, recursionDepth: recursionDepth + 1)
-        }
-    }
-    return found
-}

@@ -223,3 +223,10 @@ final class CameraSettingsStore: Sendable {
         }
     }
 }
+
+extension CameraReply {
+    /// The camera with its controls; nil: the source is no camera, or none is connected.
+    init(_ camera: CameraSettingsStore.Controlled?) {
+        self.init(camera: camera?.name, path: camera?.path, controls: camera?.controls ?? [])
+    }
+}

@@ -22,7 +22,7 @@ final class PictureStore: Sendable {
     init(folder: String?) { self.folder = folder }
 
     /// The names of all pictures, sorted.
-    var names: [String] { folder.map { entries(of: $0).filter(MaskOption.isFileName) } ?? [] }
+    var names: [String] { folder.map { entries(of: $0).filter(\.isFileName) } ?? [] }
 
     /// Adds a picture, or the first one of a clip.
     /// - Returns: its name. A picture that is already there keeps its name.

@@ -96,7 +96,7 @@ struct BackgroundLayer: PictureLayer {
         var warning: String?
         if let choice, pictures[choice] == nil {
             do {
-                guard let folder = context.target.ownPictures, MaskOption.isFileName(choice) else {
+                guard let folder = context.target.ownPictures, choice.isFileName else {
                     throw Problem(.missing, "'\(brief(choice))' is none of your pictures", fix: "set another one")
                 }
                 let loaded = try load(choice, in: folder, fit, context)

@@ -86,7 +86,7 @@ public struct MaskLayer: Sendable {
             outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
         case .picture, .face: (stage, outline) = (.front, nil)
         }
-        if case .face(let layer) = content, (layer as? MeshLayer)?.fitsHair == true {
+        if case .face(let layer) = content, layer.fitsHair {
             fitting = try? target.outline?.model()
         } else {
             fitting = nil

@@ -14,18 +14,12 @@ public enum MaskOption: Equatable, Sendable {
     /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
     static let maxTextLength = 200
 
-    /// Whether a text may be the name of one of the user's own pictures: a file's, without its folder.
-    public static func isFileName(_ name: String) -> Bool {
-        !name.isEmpty && name.utf8.count <= 128 && !name.hasPrefix(".")
-            && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") }
-    }
-
     /// Whether a value is valid for the option.
     public func allows(_ value: String) -> Bool {
         switch self {
         case .color: Color(value) != nil
         case .palette(let names): names.contains(value)
-        case .picture(let names): names.contains(value) || Self.isFileName(value)
+        case .picture(let names): names.contains(value) || value.isFileName
         case .text: value.count <= Self.maxTextLength
         case .stamps(let names): (try? Stamp.list(text: value, names: names)) != nil
         }

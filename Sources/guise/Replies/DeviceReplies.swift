@@ -110,9 +110,8 @@ struct CameraReply: Codable, Sendable {
     @Nullable var path: String?
     let controls: [Control]
 
-    init(_ camera: CameraSettingsStore.Controlled?) {
-        (self.camera, path) = (camera?.name, camera?.path)
-        let controls = camera?.controls ?? []
+    init(camera: String?, path: String?, controls: [CameraControl]) {
+        (self.camera, self.path) = (camera, path)
         self.controls = controls.map { Control($0, among: controls) }
     }
 }

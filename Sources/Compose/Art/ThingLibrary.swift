@@ -35,12 +35,12 @@ public final class ThingLibrary: Sendable {
 
     private var names: [String] {
         guard let folder else { return [] }
-        return entries(of: folder).filter { MaskOption.isFileName($0) && isFolder("\(folder)/\($0)") }
+        return entries(of: folder).filter { $0.isFileName && isFolder("\(folder)/\($0)") }
     }
 
     private func pictures(of name: String) -> [String] {
         guard let folder else { return [] }
-        return entries(of: "\(folder)/\(name)").filter { $0.hasSuffix(".png") && MaskOption.isFileName($0) }
+        return entries(of: "\(folder)/\(name)").filter { $0.hasSuffix(".png") && $0.isFileName }
     }
 
     /// The folders to watch, that of all things first.
@@ -88,7 +88,7 @@ public final class ThingLibrary: Sendable {
 
     /// Throws if a name can't be that of a thing.
     public static func check(name: String) throws(Problem) {
-        guard MaskOption.isFileName(name), name.count <= maxName, !name.contains(where: \.isNewline),
+        guard name.isFileName, name.count <= maxName, !name.contains(where: \.isNewline),
             !name.allSatisfy(\.isWhitespace)
         else {
             throw Problem(
