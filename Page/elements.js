@@ -114,6 +114,23 @@ export function debounce(milliseconds, work) {
     };
 }
 
+/// Milliseconds after a change by the user in which values that come back from Guise may be old ones.
+const settling = 800;
+
+/// Wraps `show`, which shows a value that came from Guise, so that it waits while the user changes it; then the newest
+/// one is shown.
+/// @param isBusy tells whether the user is about to change it.
+/// @returns {show, touch}: to be called with each value, and at each change by the user.
+export function settled(show, isBusy = () => false) {
+    let touched = -settling, timer = 0;
+    function showLater(value) {
+        clearTimeout(timer);
+        if (isBusy() || performance.now() - touched < settling) timer = setTimeout(() => showLater(value), settling);
+        else show(value);
+    }
+    return { show: showLater, touch() { touched = performance.now(); } };
+}
+
 export function setPressed(button, isPressed) { button.setAttribute("aria-pressed", String(Boolean(isPressed))); }
 
 /// Formats a size: "1.2 MB".

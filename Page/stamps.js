@@ -1,7 +1,7 @@
 // Stamps, frames round faces, and texts: a list in the mask's row, from which they are added, removed and placed.
 
 import { ask } from "./connection.js";
-import { announce, capitalize, debounce, icon, latestOnly, make, setPressed } from "./elements.js";
+import { announce, capitalize, debounce, icon, latestOnly, make, setPressed, settled } from "./elements.js";
 import * as library from "./library.js";
 import { makeHandles } from "./stamp-handles.js";
 import { t } from "./words.js";
@@ -19,11 +19,6 @@ const makePinField = (label) => make("select", { "aria-label": label },
 /// Makes the field of a mask's stamps.
 export function makeStampsField(mask, key, { allowed }) {
     let stamps = [];
-    /// When the user changed something last: soon after that, the values that come back are old ones, and the newest of
-    /// them is shown a little later.
-    let changed = 0;
-    const settling = 800;
-    let later = 0;
     /// Whether the mask was put on by hand just now: then its stamps are placed next.
     let isNew = library.isNew(mask);
     const send = latestOnly((value) => ask("set", { mask, key, value: JSON.stringify(value) }));
@@ -36,7 +31,7 @@ export function makeStampsField(mask, key, { allowed }) {
 
     function change(next, { now = true } = {}) {
         stamps = next;
-        changed = performance.now();
+        items.touch();
         show();
         if (now) send(stamps); else sendLater();
     }
@@ -109,21 +104,16 @@ export function makeStampsField(mask, key, { allowed }) {
     }
     move.onclick = () => setHandles(move.getAttribute("aria-pressed") !== "true");
 
-    function update(value) {
-        clearTimeout(later);
-        if (handles.isDragging || performance.now() - changed < settling) {
-            later = setTimeout(() => update(value), settling);
-            return;
-        }
-        stamps = parse(value);
+    const items = settled((text) => {
+        stamps = parse(text);
         show();
         if (isNew) setHandles(true);
         isNew = false;
-    }
+    }, () => handles.isDragging);
 
     return {
         element: make("div", { className: "stamps" },
             make("div", { className: "choice" }, make("label", {}, make("span", {}, t("Add to")), target), move), menu, rows),
-        update,
+        update: items.show,
     };
 }

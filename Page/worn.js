@@ -1,7 +1,7 @@
 // The active masks, as a list that can be reordered, with the settings of each mask.
 
 import { ask } from "./connection.js";
-import { $, announce, capitalize, debounce, icon, latestOnly, make } from "./elements.js";
+import { $, announce, capitalize, debounce, icon, latestOnly, make, settled } from "./elements.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
 import { makeStampsField } from "./stamps.js";
@@ -52,19 +52,18 @@ function makeRow(name) {
             more, off),
         choices);
     const fields = new Map();
-    // While a slider is used, the values that come back are old ones.
-    let isSliding = false;
-    let timer = 0;
 
     const send = latestOnly((value) => ask("set", { mask: name, key: "opacity", value }));
     const fill = (value) => {
         slider.style.setProperty("--filled", `${value}%`);
         number.textContent = percent(value / 100);
     };
+    const opacity = settled((share) => {
+        slider.value = Math.round(share * 100);
+        fill(slider.valueAsNumber);
+    });
     slider.oninput = () => {
-        isSliding = true;
-        clearTimeout(timer);
-        timer = setTimeout(() => { isSliding = false; }, 800);
+        opacity.touch();
         fill(slider.valueAsNumber);
         send(slider.valueAsNumber / 100);
     };
@@ -97,10 +96,7 @@ function makeRow(name) {
             off.title = t("Take off");
             more.setAttribute("aria-label", t("Options of {mask}", { mask: title }));
             more.title = t("Colours, texts and pictures");
-            if (!isSliding) {
-                slider.value = Math.round(mask.opacity * 100);
-                fill(slider.valueAsNumber);
-            }
+            opacity.show(mask.opacity);
             const known = library.all.get(name)?.choices ?? {};
             const hasThings = library.all.get(name)?.things === true;
             more.hidden = Object.keys(known).length === 0 && !hasThings;

@@ -72,7 +72,7 @@ public struct OutlineTracker: ~Copyable {
     public private(set) var cost: UInt64 = 0
     /// What the matte shows.
     private var subject = OutlineSubject.everybody
-    /// The size of a cell of `share`, in pixels of the frame.
+    /// The size of a cell of the mask, in pixels of the frame.
     public private(set) var cellSize = Point.zero
     /// How often the network has run.
     public private(set) var runs = 0
@@ -114,7 +114,7 @@ public struct OutlineTracker: ~Copyable {
         prepare(frame.layout, model)
         if isFresh, seen == time {
             guard subject != self.subject, var cells = cells.take() else { return }
-            select(subject, heads, cells.layout)
+            select(subject, heads)
             unsafe draw(frame, &cells, kernels)
             self.cells = consume cells
             return
@@ -125,7 +125,7 @@ public struct OutlineTracker: ~Copyable {
         if isLate { lastLate = time }
         if model != nil {
             unsafe runIfDue(&cells, kernels, at: time)
-            select(subject, heads, cells.layout)
+            select(subject, heads)
             unsafe draw(frame, &cells, kernels)
             (seen, isFresh) = (time, true)
         }
@@ -224,15 +224,13 @@ public struct OutlineTracker: ~Copyable {
 
     /// Makes the mask of what the matte shows.
     private mutating func select(
-        _ subject: OutlineSubject, _ heads: borrowing [OutlineHead], _ layout: FrameLayout
+        _ subject: OutlineSubject, _ heads: borrowing [OutlineHead]
     ) {
         self.subject = subject
         guard subject != .everybody else { return }
         if selected.count == 0 { selected = VectorBuffer<Float>(count: PictureCells.count) }
         var selector = selector.take() ?? PersonSelector()
-        let cell = Point(
-            Float(layout.width) / Float(PictureCells.columns), Float(layout.height) / Float(PictureCells.rows))
-        selector.select(mask, heads, cell: cell)
+        selector.select(mask, heads, cell: cellSize)
         let (all, kept, out) = unsafe (mask.base, selector.kept.base, selected.base)
         switch subject {
         case .allButOthers: for i in 0..<PictureCells.count { unsafe out[i] = 1 - (all[i] - kept[i]) }

@@ -268,11 +268,6 @@ extension JSON {
     /// The kind of a layer.
     fileprivate var kind: String? { self["kind"]?.string }
 
-    fileprivate var keys: [String] {
-        guard case .object(let members) = value else { return [] }
-        return members.map(\.key)
-    }
-
     fileprivate var elements: [JSON] {
         guard case .array(let elements) = value else { return [] }
         return elements

@@ -592,7 +592,7 @@ extension EndToEnd {
             #expect(stage.comes { try difference(before, stage.look()) > 1 })
             let size = try stamps()[0]["size"]?.number ?? 0
             try browser.run("document.querySelector(\"\(heart) .stamp-turn\").focus()")
-            try browser.stroke("\u{E013}", "\u{E013}", "\u{E014}")  // up, up, right
+            try browser.stroke(Key.up, Key.up, Key.right)
             #expect(stage.comes { try stamps()[0]["size"]?.number ?? 0 > size * 1.05 })
 
             // What is taken off the face stays where it is.
@@ -612,9 +612,9 @@ extension EndToEnd {
             try browser.run("document.querySelector('.stamp-menu button').click()")
             #expect(stage.comes { try stamps().count == 3 && stamps()[2]["text"]?.string == "Hello" })
             try browser.run("document.querySelector(\"\(heart) .stamp-move\").focus()")
-            try browser.stroke("\u{E017}")  // Delete
+            try browser.stroke(Key.delete)
             #expect(stage.comes { try stamps().count == 2 && stamps()[0]["art"]?.string == "wreath" })
-            try browser.chord("\u{E009}", key: "z")  // Ctrl+Z
+            try browser.chord(Key.control, key: "z")
             // How much it takes back depends on how quickly the last changes followed each other.
             #expect(stage.comes { try stamps().first?["art"]?.string != "wreath" })
         }

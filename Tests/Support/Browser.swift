@@ -218,5 +218,5 @@ public enum Key {
     public static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
     public static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")
     public static let (shift, control) = ("\u{E008}", "\u{E009}")
-    public static let (home, pageDown) = ("\u{E011}", "\u{E00F}")
+    public static let (home, pageDown, delete) = ("\u{E011}", "\u{E00F}", "\u{E017}")
 }

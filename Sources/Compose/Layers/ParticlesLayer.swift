@@ -26,9 +26,7 @@ struct ParticlesLayer: PictureLayer {
         let opacity: Float
     }
 
-    private let arts: [Art]
-    /// Height and centre of each art, in art units.
-    private let sizes: [(height: Float, middle: Point)]
+    private let arts: [CenteredArt]
     /// The particles from the smallest to the largest, so that near ones are drawn over far ones.
     private let flakes: [Particle]
 
@@ -48,13 +46,11 @@ struct ParticlesLayer: PictureLayer {
         let sway = try fields.number("sway", in: 0...0.5, default: 0.015)
         var random = SplitMix64(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
         let arts = try names.map { name in
-            let path = try Art.resolvePath(context.folder, name)
-            let draft = try ArtReader.load(path: path, maxDimension: 64)
-            let density = Float(size.1) * Float(context.target.height) / draft.size.y
-            return (try Art(file: name, folder: context.folder, density: density, range: context.target.range), draft)
+            try CenteredArt(file: name, folder: context.folder, range: context.target.range) {
+                Float(size.1) * Float(context.target.height) / $0.y
+            }
         }
-        self.arts = arts.map(\.0)
-        sizes = arts.map { (height: $0.1.size.y, middle: $0.1.origin + $0.1.size / 2) }
+        self.arts = arts
         let kinds = arts.count
         flakes = (0..<count).map { _ in
             // Near particles are few, large, fast and opaque. The product of two random numbers makes far ones more
@@ -98,14 +94,10 @@ struct ParticlesLayer: PictureLayer {
             let place = SIMD2(Self.wrapped(turns.x, way.x), Self.wrapped(turns.y, way.y)) - margin
             let swing = Double(Self.wave(time / flake.swing.period + flake.swing.phase)) * flake.sway * height
             let angle = Self.wrapped(flake.spin.start + flake.spin.speed * time, 360) * .pi / 180
-            let (artHeight, middle) = sizes[flake.art]
-            let scale = Float(flake.size * height) / artHeight
-            let level = arts[flake.art].level(forScale: scale)
-            var map = Affine(scale: scale, angle: Float(angle), origin: .zero)
-            let shift = map.linear(middle)
-            (map.tx, map.ty) = (Float(place.x + swing) - shift.x, Float(place.y) - shift.y)
-            guard let toArt = level.map.inverse else { continue }
-            blend(level.sprite, by: map.after(toArt), opacity: flake.opacity * appearance.opacity, onto: &canvas.frame)
+            arts[flake.art].draw(
+                at: Point(Float(place.x + swing), Float(place.y)),
+                scale: Float(flake.size * height) / arts[flake.art].size.y, angle: Float(angle),
+                opacity: flake.opacity * appearance.opacity, onto: &canvas.frame)
         }
     }
 

@@ -15,11 +15,7 @@ extension LayerKind {
 /// stamps are prepared once, when the mask is loaded or one of them was moved.
 struct StampsLayer: PictureLayer {
     private struct Placed: Sendable {
-        let art: Art
-        /// The centre of the art, in art units.
-        let middle: Point
-        /// The longer side of the art, in art units.
-        let longest: Float
+        let art: CenteredArt
         let stamp: Stamp
 
         /// Draws the stamp.
@@ -28,13 +24,9 @@ struct StampsLayer: PictureLayer {
         ///   - unit: pixels per unit of the stamp's size.
         ///   - turn: degrees, clockwise, in addition to its own.
         func draw(at center: Point, unit: Float, turn: Float, on canvas: inout Canvas, _ appearance: Appearance) {
-            let scale = stamp.size * unit / longest
-            var map = Affine(scale: scale, angle: radians(stamp.turn + turn), origin: .zero)
-            let shift = map.linear(middle)
-            (map.tx, map.ty) = (center.x - shift.x, center.y - shift.y)
-            let level = art.level(forScale: scale)
-            guard let toArt = level.map.inverse else { return }
-            blend(level.sprite, by: map.after(toArt), opacity: appearance.opacity, onto: &canvas.frame)
+            art.draw(
+                at: center, scale: stamp.size * unit / art.size.max(), angle: radians(stamp.turn + turn),
+                opacity: appearance.opacity, onto: &canvas.frame)
         }
     }
 
@@ -59,20 +51,16 @@ struct StampsLayer: PictureLayer {
             let side = stamp.size * (stamp.pin == .picture ? Float(target.height) : target.eyeDistance)
             switch stamp.content {
             case .art(let name):
-                let file = files[name] ?? ""
-                let draft = try ArtReader.load(path: try Art.resolvePath(context.folder, file), maxDimension: 64)
-                let longest = draft.size.max()
-                let art = try Art(
-                    file: file, folder: context.folder, density: side / longest, range: target.range)
-                return Placed(art: art, middle: draft.origin + draft.size / 2, longest: longest, stamp: stamp)
+                let art = try CenteredArt(file: files[name] ?? "", folder: context.folder, range: target.range) {
+                    side / $0.max()
+                }
+                return Placed(art: art, stamp: stamp)
             case .text(let text, let color):
                 var style = TextStyle()
                 style.color = color
                 style.outline = Color(color).map { $0.luma > 140 } ?? true ? "#14181f" : "#ffffff"
                 let raster = try style.drawn(text, lineHeight: side, within: Point(side, side))
-                let art = Art(raster, range: target.range) { _ in }
-                let size = Point(Float(raster.width), Float(raster.height)) / raster.scale
-                return Placed(art: art, middle: raster.origin + size / 2, longest: size.max(), stamp: stamp)
+                return Placed(art: CenteredArt(raster, range: target.range), stamp: stamp)
             }
         }
     }
