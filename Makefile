@@ -51,6 +51,7 @@ run_tests = set -o pipefail; export GUISE_STRICT=1; swift build --build-tests ||
 
 test: build sample outline lint
 	@$(SETUP) test
+	@$(SETUP) axe || true
 	@$(call run_tests,--skip AccuracyTests --skip SoakTests --skip Benchmarks)
 
 # The accuracy of face detection and masks on labelled photos and clips outside the package ($$GUISE_DATA). Takes

@@ -10,6 +10,8 @@ const ranks = { error: 0, warning: 1, ok: 2 };
 const words = { error: t("Error"), warning: t("Warning"), ok: t("OK") };
 const icons = { error: "error", warning: "warning", ok: "check" };
 
+/// Runs the checks and shows them.
+/// @returns them, or undefined if they could not be run.
 export async function check() {
     $("doctor-says").textContent = t("Checking …");
     const answer = await attempt(ask("doctor"));
@@ -29,6 +31,7 @@ export async function check() {
     $("health-badge").className = errors ? "badge error" : "badge";
     $("health-badge").setAttribute("aria-label", said[0] ?? "");
     $("checks").replaceChildren(...checks.map(row));
+    return checks;
 }
 
 /// What the checks say is not translated, as it is the same on the command line.

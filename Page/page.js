@@ -3,6 +3,7 @@
 import { ask, connect, on } from "./connection.js";
 import { refresh as refreshAlbum } from "./album.js";
 import { $, attempt, clearErrorToasts, relay, toast } from "./elements.js";
+import { noteChecks, noteViewers } from "./first-call.js";
 import "./gallery.js";
 import { check } from "./health.js";
 import { showHistory } from "./history.js";
@@ -28,7 +29,7 @@ function choose(tab) {
         $(other.getAttribute("aria-controls")).hidden = other !== tab;
     }
     if (tab.id === "tab-settings") attempt(refreshSettings());
-    if (tab.id === "tab-health") check();
+    if (tab.id === "tab-health") check().then(noteChecks);
 }
 
 for (const tab of tabs) {
@@ -103,12 +104,13 @@ on("connection", async ({ state }) => {
     if (status) {
         showPresence(status);
         showStatus(status);
+        noteViewers(status);
     }
     const [now] = await attempt(Promise.all([refreshLibrary(), refreshSettings()])) ?? [];
     if (now) showHistory(now.history);
     clearErrorToasts();
     refreshAlbum().catch(() => {});
-    check();
+    check().then(noteChecks);
     if (wasLost) toast(t("Guise is back."));
     wasLost = false;
 });

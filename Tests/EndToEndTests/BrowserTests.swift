@@ -750,6 +750,66 @@ extension EndToEnd {
             try browser.click("#photo-close")
         }
 
+        @Test(.needsAxe) func `axe finds nothing that hinders people, in any tab, dialog or width, light or dark`()
+            throws
+        {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.run(String(contentsOfFile: Fixtures.axe, encoding: .utf8))
+            /// What axe finds, one line for each.
+            func findings() throws -> [String] {
+                try browser.run(
+                    "return axe.run(document).then(({ violations }) => violations.map(({ impact, id, nodes }) => `${impact} ${id}: ${nodes[0].html}`))"
+                ).elements.compactMap(\.string)
+            }
+            try browser.run("document.querySelector('.bar').append(document.createElement('button'))")
+            #expect(try findings().contains { $0.hasPrefix("critical button-name") }, "it finds what is wrong")
+            try browser.run("document.querySelector('.bar > button').remove()")
+            for scheme in ["light", "dark"] {
+                try browser.run("document.documentElement.style.colorScheme = '\(scheme)'")
+                for width in [1280, 900, 390, 320] {
+                    try browser.resize(width: width, height: 800)
+                    for tab in ["health", "settings", "masks"] {
+                        try browser.click("#tab-\(tab)")
+                        try #require(browser.waits(for: "!document.querySelector('#panel-\(tab)').hidden"))
+                        let found = try findings()
+                        #expect(found == [], "\(tab), \(width) pixels, \(scheme): \(found)")
+                    }
+                }
+            }
+            try browser.resize(width: 1280, height: 800)
+            try browser.click("#help-open")
+            #expect(try findings() == [], "the list of hot keys")
+            try browser.run(
+                "document.querySelector('dialog[open]').close(); document.documentElement.style.colorScheme = ''")
+        }
+
+        @Test func `a list says what is left to do before the first call, until it is closed`() throws {
+            let stage = try Stage()
+            try stage.browser.run("delete localStorage.firstCall; location.reload()")
+            let done = "[...document.querySelectorAll('#first-steps li')].map((item) => item.className).join()"
+            func shows(_ classes: String) -> Bool { stage.browser.waits(for: "\(done) === '\(classes)'") }
+            try #require(shows(",,,"), "the sample is no camera, and there is no virtual one, no mask and no call")
+            try stage.browser.click("[data-step='mask']")
+            #expect(try stage.browser.run("return document.activeElement.id").string == "search")
+            #expect(try stage.guise.guise("wear", "santa").code == 0)
+            #expect(shows(",,done,"))
+            try stage.browser.click("[data-step='virtualCamera']")
+            #expect(
+                stage.browser.waits(
+                    for:
+                        "document.querySelector('#checks .error, #checks .warning') && !document.querySelector('#panel-health').hidden"
+                ))
+            try stage.browser.click("#tab-masks")
+            try stage.browser.click("#first-call-close")
+            #expect(stage.browser.waits(for: "document.querySelector('#first-call').hidden"))
+            try stage.browser.run("location.reload()")
+            try #require(
+                stage.browser.waits(
+                    for: "document.querySelector('#checks li') && document.querySelector('#live').width"))
+            #expect(try stage.browser.run("return document.querySelector('#first-call').hidden").bool == true)
+        }
+
         @Test func `a click replaces the same kind, Shift adds, and undo and redo follow`() throws {
             let stage = try Stage()
             let browser = stage.browser

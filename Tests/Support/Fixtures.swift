@@ -20,6 +20,9 @@ public enum Fixtures {
     /// The model that `make outline` fetches.
     public static let outline = inPackage("samples/outline/selfie_segmentation_landscape.tflite")
 
+    /// The script that `setup axe` fetches, which finds faults of accessibility on a page.
+    public static let axe = inPackage("samples/axe/axe.min.js")
+
     /// Photos and clips with labelled faces, outside the package: `$GUISE_DATA`, or else next to it.
     public static let labelledFaces =
         ProcessInfo.processInfo.environment["GUISE_DATA"]
@@ -72,6 +75,10 @@ extension Trait where Self == ConditionTrait {
         .enabled(
             if: ["/usr/bin/chromium", "/usr/bin/chromedriver"].allSatisfy(Fixtures.exists),
             "needs Debian's chromium and chromium-driver: ./setup test")
+    }
+
+    public static var needsAxe: Self {
+        .enabled(if: Fixtures.exists(Fixtures.axe), "needs axe: ./setup axe")
     }
 
     public static var needsNoVideoDevices: Self {
