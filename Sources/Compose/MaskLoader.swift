@@ -18,6 +18,14 @@ public struct MaskSelection: Equatable, Sendable {
     public init(_ mask: String) { self.mask = mask }
 }
 
+/// Masks that were loaded together, for frames of one size.
+public struct MaskSet: Sendable {
+    /// The masks, in drawing order.
+    public var masks: [Mask]
+    /// The size of the frames in pixels.
+    public var size: FrameSize
+}
+
 /// Loads masks on a thread of its own: reads, decodes and renders their art, and hands complete masks to the frame
 /// loop, which replaces its masks between two frames. If one of the selected masks can't be loaded, nothing changes, so
 /// that a mistake never removes a mask that hides a face. Watches the folders of the masks in use: an edit takes effect
@@ -28,8 +36,10 @@ public struct MaskSelection: Equatable, Sendable {
 public final class MaskLoader: Sendable {
     private struct State {
         var selections: [MaskSelection]
+        /// The size of the frames to load masks for.
+        var size: FrameSize
         /// The masks to use now.
-        var fresh: [Mask]
+        var fresh: MaskSet
         /// Masks that the frame loop no longer uses. The loader's thread frees them, because that takes time.
         var spent: [[Mask]] = []
         var isOpen = true
@@ -60,7 +70,7 @@ public final class MaskLoader: Sendable {
         let lines = loaded.load(selections)
         if let problem = loaded.loadError { throw problem }
         lines.forEach(log)
-        state = Mutex(State(selections: selections, fresh: loaded.masks))
+        state = Mutex(State(selections: selections, size: loaded.set.size, fresh: loaded.set))
         self.loaded = Mutex(loaded)
     }
 
@@ -76,6 +86,16 @@ public final class MaskLoader: Sendable {
     /// The masks that were selected last.
     public var selections: [MaskSelection] { state.withLock { $0.selections } }
 
+    /// Loads the masks for frames of another size. Returns at once; the masks change when all are loaded. If one of them
+    /// can't be loaded, the error is logged and `size` returns to that of the current masks.
+    public func resize(to size: FrameSize) {
+        state.withLock { $0.size = size }
+        wakeEvent.signal()
+    }
+
+    /// The size of the frames that masks were requested for last, in pixels.
+    public var size: FrameSize { state.withLock { $0.size } }
+
     // MARK: - For the frame loop
 
     /// Whether `update(since:)` has new masks.
@@ -84,7 +104,7 @@ public final class MaskLoader: Sendable {
 
     /// The masks to use now; nil if they haven't changed.
     /// - Parameter seen: the caller's count of changes; 0 at first. Updated.
-    public func update(since seen: inout Int) -> [Mask]? {
+    public func update(since seen: inout Int) -> MaskSet? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
         seen = now
@@ -92,7 +112,7 @@ public final class MaskLoader: Sendable {
     }
 
     /// The current masks.
-    public var masks: [Mask] { state.withLock { $0.fresh } }
+    public var masks: [Mask] { state.withLock { $0.fresh.masks } }
 
     /// Takes masks that are no longer used, to free them outside the frame loop.
     public func recycle(_ masks: consuming [Mask]) {
@@ -127,9 +147,9 @@ public final class MaskLoader: Sendable {
         var loaded = loaded
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         while true {
-            let (selections, isOpen, spent) = state.withLock { state in
+            let (selections, size, isOpen, spent) = state.withLock { state in
                 defer { state.spent = [] }
-                return (state.selections, state.isOpen, state.spent)
+                return (state.selections, state.size, state.isOpen, state.spent)
             }
             // Frees megabytes here, outside the lock that the frame loop may wait for.
             _ = consume spent
@@ -143,24 +163,31 @@ public final class MaskLoader: Sendable {
                 if now == folders { break }
                 folders = now
             }
-            let before = loaded.masks
+            let before = loaded.set
             // Load into a copy: the current masks stay if one can't be loaded.
             var fresh = loaded
+            fresh.resize(to: size)
             let lines = fresh.load(selections)
             if let problem = fresh.loadError {
                 let worn = loaded.selections
-                state.withLock { if $0.selections == selections { $0.selections = worn } }
+                state.withLock { state in
+                    if selections != worn {
+                        if state.selections == selections { state.selections = worn }
+                    } else if state.size == size {
+                        state.size = before.size
+                    }
+                }
                 log("\(problem) (the current masks stay on)")
                 continue
             }
             loaded = fresh
-            let masks = loaded.masks
-            let isSame = before.elementsEqual(masks) {
+            let set = loaded.set
+            let areSame = before.masks.elementsEqual(set.masks) {
                 ($0.revision, $0.opacity, $0.personSlot) == ($1.revision, $1.opacity, $1.personSlot)
             }
-            if !isSame {
+            if !areSame || before.size != set.size {
                 let last = state.withLock { state in
-                    defer { state.fresh = masks }
+                    defer { state.fresh = set }
                     return state.fresh
                 }
                 _ = consume last
@@ -168,9 +195,12 @@ public final class MaskLoader: Sendable {
                 wake?.signal()
             }
             lines.forEach(log)
-            // Preload what may be selected next, mask by mask, until there is a new selection.
-            while state.withLock({ $0.selections == selections && $0.isOpen }), loaded.preloadNext() {}
-            guard state.withLock({ $0.selections == selections && $0.isOpen }) else { continue }
+            // Preload what may be selected next, mask by mask, until something else is requested.
+            func isIdle() -> Bool {
+                state.withLock { $0.selections == selections && $0.size == size && $0.isOpen }
+            }
+            while isIdle(), loaded.preloadNext() {}
+            guard isIdle() else { continue }
             watch.wait(quiet: Self.quiet)
         }
     }
@@ -181,6 +211,8 @@ struct LoadedMasks: Sendable {
     private struct LoadedMask {
         var selection: MaskSelection
         let fileVersions: [FileVersion]
+        /// The size of the frames that it was loaded for, in pixels.
+        let size: FrameSize
         /// The last valid version; nil if there is none.
         var mask: Mask?
         /// The error of the current version; nil if it is valid.
@@ -188,7 +220,7 @@ struct LoadedMasks: Sendable {
     }
 
     private let searchPaths: [String]
-    private let target: ArtTarget
+    private var target: ArtTarget
     private var loaded: [LoadedMask] = []
     /// Masks that were in use or may be next, from the oldest to the newest.
     private var cached: [LoadedMask] = []
@@ -204,14 +236,21 @@ struct LoadedMasks: Sendable {
 
     init(searchPaths: [String], target: ArtTarget) { (self.searchPaths, self.target) = (searchPaths, target) }
 
-    /// The masks in use, in drawing order.
-    var masks: [Mask] { loaded.compactMap(\.mask) }
+    /// The masks in use.
+    var set: MaskSet { MaskSet(masks: loaded.compactMap(\.mask), size: target.size) }
 
     var selections: [MaskSelection] { loaded.map(\.selection) }
 
     /// The error of the first selected mask that was never valid; nil if a version of each is loaded, even if an older
     /// one.
     var loadError: (any Error)? { loaded.first { $0.mask == nil }?.problem }
+
+    /// Has the next `load` load all masks for frames of another size.
+    mutating func resize(to size: FrameSize) {
+        guard size != target.size else { return }
+        target = target.resized(to: size)
+        (cached, failedPreloads) = ([], [:])
+    }
 
     /// Loads the selected masks that aren't loaded yet, or have changed.
     /// - Returns: lines for the user that weren't reported before.
@@ -224,7 +263,9 @@ struct LoadedMasks: Sendable {
             let same = loaded.firstIndex { $0.selection.mask == selection.mask }
             // Each loaded mask is taken only once: the same mask may be selected twice.
             let before = same.map { loaded.remove(at: $0) } ?? takeCached(selection, fileVersions)
-            if var kept = before, kept.fileVersions == fileVersions, kept.selection.choices == selection.choices {
+            if var kept = before, kept.size == target.size, kept.fileVersions == fileVersions,
+                kept.selection.choices == selection.choices
+            {
                 kept.selection = selection
                 kept.mask?.opacity = selection.opacity
                 kept.mask?.personSlot = selection.personSlot
@@ -233,7 +274,7 @@ struct LoadedMasks: Sendable {
             }
             now.append(load(selection, fileVersions, library, before: before, &lines))
         }
-        for loadedMask in loaded { cache(loadedMask) }
+        for loadedMask in loaded where loadedMask.size == target.size { cache(loadedMask) }
         loaded = now
         ArtReader.shutDown()
         return lines
@@ -293,22 +334,33 @@ struct LoadedMasks: Sendable {
             var target = target
             target.choices = selection.choices
             var mask = try library.load(selection.mask, for: target)
-            revisions += 1
-            (mask.revision, mask.opacity, mask.personSlot) = (revisions, selection.opacity, selection.personSlot)
-            lines += mask.warnings
+            if let before, before.size != target.size, before.fileVersions == fileVersions,
+                before.selection.choices == selection.choices, let resized = before.mask
+            {
+                // It stays the same mask, which goes on where it is, and whose warnings are known.
+                mask.revision = resized.revision
+            } else {
+                revisions += 1
+                mask.revision = revisions
+                lines += mask.warnings
+            }
+            (mask.opacity, mask.personSlot) = (selection.opacity, selection.personSlot)
             if let before, before.fileVersions != fileVersions {
                 lines.append("the mask '\(selection.mask)' was reloaded")
             }
-            return LoadedMask(selection: selection, fileVersions: fileVersions, mask: mask, problem: nil)
+            return LoadedMask(
+                selection: selection, fileVersions: fileVersions, size: target.size, mask: mask, problem: nil)
         } catch {
             let words = "\(error)"
+            // Art for frames of another size doesn't fit.
+            var old = before?.size == target.size ? before?.mask : nil
             if before?.problem.map({ "\($0)" }) != words {
-                lines.append(words + (before?.mask == nil ? "" : " (its last valid version stays on)"))
+                lines.append(words + (old == nil ? "" : " (its last valid version stays on)"))
             }
-            var old = before?.mask
             old?.opacity = selection.opacity
             old?.personSlot = selection.personSlot
-            return LoadedMask(selection: selection, fileVersions: fileVersions, mask: old, problem: error)
+            return LoadedMask(
+                selection: selection, fileVersions: fileVersions, size: target.size, mask: old, problem: error)
         }
     }
 

@@ -17,7 +17,7 @@ public struct Scaler: ~Copyable {
     /// The picture's place in the output, in pixels. The rest is black.
     public let region: PixelRect
     /// The visible part of the input, in pixels: all of `part`, or a rectangle inside it.
-    private var shown: Rect
+    public private(set) var visibleRect: Rect
     private let isSameSize: Bool
     private let canMove: Bool
     /// Nil if always the whole input is shown at its own size.
@@ -34,8 +34,8 @@ public struct Scaler: ~Copyable {
         isSameSize = input.width == output.width && input.height == output.height
         (self.input, self.output, self.region, self.part) = (input, output, region, part)
         self.canMove = canMove
-        shown = Rect(part)
-        map = Self.map(from: shown, to: region)
+        visibleRect = Rect(part)
+        map = Self.map(from: visibleRect, to: region)
         let isScaled = part != all || canMove || !isSameSize
         scaler = isScaled ? FrameScaler(from: input, part, to: output, region) : nil
     }
@@ -45,8 +45,8 @@ public struct Scaler: ~Copyable {
     /// - Precondition: the scaler was made with `canMove`.
     public mutating func setVisibleRect(_ place: Rect) {
         precondition(canMove, "the scaler was not made with canMove")
-        guard place != shown else { return }
-        shown = place
+        guard place != visibleRect else { return }
+        visibleRect = place
         map = Self.map(from: place, to: region)
         scaler?.setPart(place)
     }

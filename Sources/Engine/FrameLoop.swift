@@ -1,5 +1,6 @@
 import Capture
 import Compose
+import Frames
 import Glibc
 import Privacy
 import Publish
@@ -140,7 +141,7 @@ package struct FrameLoop: ~Copyable {
                 pipeline.setView(settings.view)
             }
             let now = dependencies.clock.now()
-            pollReaders(at: now)
+            pollReaders(at: now, &pipeline)
             try updateCameraState(at: now, &pipeline)
             guard try wait(at: now) else { return .asked }
             try recomposeLastFrame(&pipeline)
@@ -178,15 +179,24 @@ package struct FrameLoop: ~Copyable {
     // MARK: - one iteration
 
     /// Updates whether there are readers, and once a second the statistics.
-    private mutating func pollReaders(at now: UInt64) {
-        var hasViewers = dependencies.monitor.hasViewers
+    private mutating func pollReaders(at now: UInt64, _ pipeline: inout Pipeline) {
         var hasReaders: Bool?
+        /// The outputs that are watched, as far as is known, and the size that the reader of the last one has chosen.
+        var (watched, chosenSize): (Int, FrameSize?) = (0, nil)
         for output in outputs {
             let answer = output.hasReaders(at: now)
-            hasViewers = hasViewers || answer ?? true
+            if answer ?? true { (watched, chosenSize) = (watched + 1, output.chosenSize) }
             if let answer { hasReaders = hasReaders ?? false || answer }
         }
-        if hasViewers || dependencies.mailbox.hasCaptureRequests || settings.recorder != nil { lastViewed = now }
+        let hasViewers = dependencies.monitor.hasViewers || watched > 0
+        let keepsPicture = dependencies.mailbox.hasCaptureRequests || settings.recorder != nil
+        if hasViewers || keepsPicture {
+            lastViewed = now
+            // Whoever is the only one to see the picture chooses its size. It stays when the reader leaves, who may come
+            // back.
+            let isAlone = watched == 1 && !dependencies.monitor.hasViewers && !keepsPicture
+            pipeline.requestSize(isAlone ? chosenSize : nil)
+        }
         (loopStatus.hasViewers, loopStatus.hasReaders) = (hasViewers, hasReaders)
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
@@ -448,7 +458,7 @@ package struct FrameLoop: ~Copyable {
         switch pipeline.gate.outcome {
         case .publishable(let frame):
             try publish(frame, faces: pipeline.monitoredFaces)
-            answerCaptureRequests(frame)
+            answerCaptureRequests(frame, pipeline)
         case .withheld:
             try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
             refuseCaptureRequests("it might show a face that is to be hidden; try again in a moment")
@@ -504,8 +514,9 @@ package struct FrameLoop: ~Copyable {
         }
     }
 
-    private func answerCaptureRequests(_ frame: borrowing PublishableFrame) {
-        guard dependencies.mailbox.hasCaptureRequests else { return }
+    /// Answers with a frame, once it has the output's size. A frozen picture keeps its own.
+    private func answerCaptureRequests(_ frame: borrowing PublishableFrame, _ pipeline: borrowing Pipeline) {
+        guard dependencies.mailbox.hasCaptureRequests, settings.isFrozen || pipeline.hasOutputSize else { return }
         for request in dependencies.mailbox.takeCaptureRequests() { request.capture(frame) }
     }
 
@@ -523,7 +534,7 @@ package struct FrameLoop: ~Copyable {
         let isCurrent = isLate && (replacement == .none || !pipeline.hasMaskUpdate)
         if isCurrent, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
             try publish(frame, faces: pipeline.monitoredFaces)
-            answerCaptureRequests(frame)
+            answerCaptureRequests(frame, pipeline)
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isCurrent ? .hidden : .idle

@@ -8,37 +8,29 @@ import V4L2
 package final class Output {
     private var sink: (any FrameSink & ~Copyable)?
     private var scaler: Scaler?
-    private var scaled: PublishableCopy
-    private let isDirect: Bool
+    /// The last frame in the sink's layout, if it came in another one.
+    private var scaled = PublishableCopy(.onePixel)
     package let description: String
     package let layout: FrameLayout
+    private let takesAnySize: Bool
     /// True if only the newest frame matters, so that a frame may be published in between.
     package let isLive: Bool
 
-    /// Creates an output.
-    /// - Parameters:
-    ///   - sink: the sink.
-    ///   - input: the layout of the frames; nil for the sink's own.
-    package init(_ sink: consuming any FrameSink & ~Copyable, input: FrameLayout?) {
+    /// Creates an output for frames of any layout.
+    package init(_ sink: consuming any FrameSink & ~Copyable) {
         layout = sink.layout
         description = sink.description
         isLive = !sink.keepsFrames
-        isDirect = input == nil || input == sink.layout
-        scaled = PublishableCopy(isDirect ? .onePixel : sink.layout)
-        if let input, !isDirect { scaler = Scaler(from: input, to: sink.layout) }
+        takesAnySize = sink.takesAnySize
         self.sink = consume sink
     }
 
     package func publish(_ frame: borrowing PublishableFrame) throws {
-        guard !isDirect else {
+        guard !takes(frame.layout) else {
             try sink?.publish(frame)
             return
         }
-        scaler?.scale(frame, into: &scaled)
-        try publishScaled()
-    }
-
-    private func publishScaled() throws {
+        scale(frame)
         // The sink is taken out for the call, because the exclusivity rules do not allow lending `scaled` to it in
         // place.
         guard var taken = sink.take() else { return }
@@ -47,6 +39,17 @@ package final class Output {
             throw error
         }
         sink = consume taken
+    }
+
+    private func takes(_ other: FrameLayout) -> Bool {
+        other == layout || takesAnySize && other == layout.resized(to: other.size)
+    }
+
+    /// Brings a frame to the sink's layout, in `scaled`. Allocates only if frames have another layout than before.
+    private func scale(_ frame: borrowing PublishableFrame) {
+        if scaled.layout != layout { scaled = PublishableCopy(layout) }
+        if scaler?.input != frame.layout { scaler = Scaler(from: frame.layout, to: layout) }
+        scaler?.scale(frame, into: &scaled)
     }
 
     /// Closes the sink; later frames are ignored.
@@ -69,28 +72,36 @@ package final class Output {
         return answer
     }
 
+    /// The size that the reader has chosen, in pixels; nil without a reader, or if it has no choice.
+    package var chosenSize: FrameSize? {
+        guard takesAnySize else { return nil }
+        return switch sink {
+        case .some(let sink): sink.chosenSize
+        case .none: nil
+        }
+    }
+
     /// Sets the picture that stays on a device if the program crashes.
-    /// - Parameter placeholder: in the input's layout.
     package func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
-        if isDirect {
+        if takes(placeholder.layout) {
             taken.setCrashPlaceholder(placeholder)
         } else {
-            scaler?.scale(placeholder, into: &scaled)
+            scale(placeholder)
             taken.setCrashPlaceholder(scaled.frame)
         }
         sink = consume taken
     }
 
     /// Finishes the output. A device keeps the placeholder as its last picture, not a face.
-    /// - Parameter placeholder: in the input's layout.
     package func finish(placeholder: borrowing PublishableFrame) throws {
         guard let ending = sink.take() else { return }
-        if isDirect {
+        if takes(placeholder.layout) {
             try ending.finish(placeholder: placeholder)
         } else {
             var own = PublishableCopy(layout)
-            scaler?.scale(placeholder, into: &own)
+            var scaler = Scaler(from: placeholder.layout, to: layout)
+            scaler.scale(placeholder, into: &own)
             try ending.finish(placeholder: own.frame)
         }
     }

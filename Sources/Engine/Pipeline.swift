@@ -60,6 +60,10 @@ package struct Pipeline: ~Copyable {
     private let loader: MaskLoader?
     /// The generation of the masks, from `loader`.
     private var seen = 0
+    /// The layout of the composed frames, unless another size was requested.
+    private let outputLayout: FrameLayout
+    /// The size that was requested last.
+    private var requestedSize: FrameSize
 
     /// Creates a pipeline with fixed masks.
     package init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
@@ -67,6 +71,7 @@ package struct Pipeline: ~Copyable {
         compositor = Compositor(masks: masks)
         gate = PrivacyGate(output)
         loader = nil
+        (outputLayout, requestedSize) = (output, output.size)
     }
 
     /// Creates a pipeline whose masks can change.
@@ -76,6 +81,7 @@ package struct Pipeline: ~Copyable {
         compositor = Compositor(masks: loader.masks)
         gate = PrivacyGate(output)
         self.loader = loader
+        (outputLayout, requestedSize) = (output, output.size)
     }
 
     /// True if no frame has been searched since the last `restart`.
@@ -101,6 +107,27 @@ package struct Pipeline: ~Copyable {
         gate.canvas.forgetScene()
         scaler = nil
         zoom = nil
+    }
+
+    /// Requests another size of the composed picture. Frames have it as soon as the masks are loaded for it; what is
+    /// known of the faces stays. Does nothing if the masks are fixed.
+    /// - Parameter size: in pixels; nil for that of the output. A size that is larger than both the output's and the
+    ///   source's counts as the output's: nothing would be seen more clearly.
+    package mutating func requestSize(_ size: FrameSize?) {
+        guard let loader else { return }
+        var size = size ?? outputLayout.size
+        let most = max(outputLayout.size.pixels, scaler?.input.size.pixels ?? 0)
+        if size.pixels > most { size = outputLayout.size }
+        guard size != requestedSize else { return }
+        requestedSize = size
+        loader.resize(to: size)
+    }
+
+    /// Whether the composed picture has the output's size, or can't get it because the masks could not be loaded for it.
+    package var hasOutputSize: Bool {
+        let size = gate.layout.size
+        guard let loader, size != outputLayout.size else { return true }
+        return requestedSize == outputLayout.size && loader.size == size
     }
 
     /// True if the masks have changed since the last frame.
@@ -173,17 +200,20 @@ package struct Pipeline: ~Copyable {
         if search != .again, tracker.isCut { gate.reset() }
         isNew = false
         let tracked = threadTime()
+        adoptMasks()
         // A camera's layout may change with its first frame: only then does MJPEG report its chroma subsampling.
-        if scaler?.input != view.layout {
+        let isOtherInput = scaler?.input != view.layout
+        if isOtherInput || scaler?.output != gate.layout {
             let (part, isZoomed) = (viewTransform.part(of: view.layout), viewTransform.zoom == .face)
-            scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
-            zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil
+            let shown = isOtherInput ? nil : scaler?.visibleRect
+            scaler = Scaler(from: view.layout, to: gate.layout, part: part, canMove: isZoomed)
+            if isOtherInput { zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil }
+            if let shown, isZoomed { scaler?.setVisibleRect(shown) }
         }
         if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
         scaler?.scale(view, into: &gate.canvas.frame)
         let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
-        if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }
         let placement = scaler?.map ?? .identity
         updateFacePlaces(placement)
         let isCovered = isCovering
@@ -223,10 +253,17 @@ package struct Pipeline: ~Copyable {
         cost.compose += threadTime() - searched
     }
 
+    /// Adopts masks that were loaded since the last frame, and the size of the picture that they were loaded for.
+    private mutating func adoptMasks() {
+        guard let loader, let fresh = loader.update(since: &seen) else { return }
+        loader.recycle(compositor.replaceMasks(with: fresh.masks))
+        if fresh.size != gate.layout.size { gate.resize(to: outputLayout.resized(to: fresh.size)) }
+    }
+
     private mutating func updateFacePlaces(_ placement: Affine) {
         facePlaces = FacePlaces()
         for i in tracker.faces.indices {
-            facePlaces.append(FacePlace(tracker.faces[i]).moved(by: placement), in: gate.canvas.frame.layout)
+            facePlaces.append(FacePlace(tracker.faces[i]).moved(by: placement), in: gate.layout)
         }
     }
 

@@ -50,6 +50,20 @@ public enum ColorRange: String, Sendable {
     public var chromaSpan: Int { self == .full ? 255 : 224 }
 }
 
+/// The size of a frame.
+public struct FrameSize: Equatable, Sendable {
+    /// The width in pixels.
+    public var width: Int
+    /// The height in pixels.
+    public var height: Int
+
+    /// The size of frames `width` pixels wide and `height` pixels high.
+    public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
+
+    /// The number of pixels.
+    public var pixels: Int { width * height }
+}
+
 /// Size and arrangement of a frame. Strides are bytes from one row to the next and may be larger than a row.
 public struct FrameLayout: Equatable, Sendable {
     /// One plane: `rows` rows of `rowBytes` bytes, `stride` bytes apart, the first at `offset`.
@@ -115,6 +129,14 @@ public struct FrameLayout: Equatable, Sendable {
                 Plane(offset: first + chromaStride * rows, stride: chromaStride, rowBytes: chromaWidth, rows: rows),
             ]
         }
+    }
+
+    /// The size in pixels.
+    public var size: FrameSize { FrameSize(width: width, height: height) }
+
+    /// The layout of frames of another size, in the same format and range, without padding.
+    public func resized(to size: FrameSize) -> FrameLayout {
+        FrameLayout(width: size.width, height: size.height, format: format, range: range)
     }
 
     /// Bytes from the start of the frame's memory to the end of its last sample.

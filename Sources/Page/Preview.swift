@@ -104,13 +104,14 @@ public final class Preview: Sendable {
         update(.before, placeholder.view, faces: [], isPlaceholder: true, at: now)
     }
 
-    /// Copies a picture, unless a viewer is just reading the last copy, or there is none.
+    /// Copies a picture, unless a viewer is just reading the last copy, or there is none. Pictures of another size, as
+    /// the first ones may have after a viewer came, are left out.
     /// - Returns: whether it was copied.
     @discardableResult func update(
         _ picture: Picture, _ view: borrowing FrameView, faces: borrowing [Face], isPlaceholder: Bool,
         at now: UInt64
     ) -> Bool {
-        precondition(view.layout == layout, "a frame has the preview's layout")
+        guard view.layout == layout else { return false }
         let slot = slot(picture)
         let number: Int?? = slot.newest.withLockIfAvailable { newest in
             guard newest.isThere else { return nil }

@@ -56,6 +56,9 @@ public struct PrivacyGate: ~Copyable {
         }
     }
 
+    /// The layout of the pictures.
+    public var layout: FrameLayout { composed.frame.layout }
+
     /// The checked picture, or the reason for which it is withheld.
     public var outcome: Outcome {
         @_lifetime(borrow self) get {
@@ -79,6 +82,14 @@ public struct PrivacyGate: ~Copyable {
     public mutating func reset() {
         cover.reset()
         composed.forgetScene()
+    }
+
+    /// Goes on with pictures of another layout. What is known of hidden faces stays; the present picture is withheld.
+    public mutating func resize(to layout: FrameLayout) {
+        let isLate = composed.isLate
+        composed = Canvas(layout)
+        composed.isLate = isLate
+        withheld = .unchecked
     }
 
     /// Measures motion in the searched frame, before it is composed. For video that hides faces.

@@ -16,7 +16,7 @@ import USBCamera
     /// The slots that the service does not use, a bit for each.
     private var free: UInt32 = 0
     /// What the reader chose; nil: nobody reads.
-    private(set) var wanted: (width: Int, height: Int)?
+    private(set) var wanted: FrameSize?
     /// Why the service ended the connection; nil: it has not, or it gave no reason.
     private(set) var refusal: Problem?
 
@@ -62,7 +62,8 @@ import USBCamera
             switch message {
             case .ring(let version, let slots, let slotBytes):
                 guard version == CameraMessage.version, map(passed, slots, slotBytes) else { return false }
-            case .stream(let isWatched, let width, let height): wanted = isWatched ? (width, height) : nil
+            case .stream(let isWatched, let width, let height):
+                wanted = isWatched ? FrameSize(width: width, height: height) : nil
             case .released(let slot):
                 guard slot < slots else { return false }
                 free |= 1 << UInt32(slot)

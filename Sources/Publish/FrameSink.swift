@@ -6,8 +6,12 @@ import V4L2
 public protocol FrameSink: ~Copyable {
     /// The sink for the user, such as "Guise Camera (/dev/video10), YUYV 1280x720".
     var description: String { get }
-    /// The layout that frames must have. A frame of another layout is a programming error.
+    /// The layout that frames must have, but for the size if `takesAnySize`. Another one is a programming error.
     var layout: FrameLayout { get }
+    /// Whether the sink scales frames by itself, to the size that its reader has chosen.
+    var takesAnySize: Bool { get }
+    /// The size that the reader has chosen, in pixels; nil without a reader, or if it has no choice.
+    var chosenSize: FrameSize? { get }
 
     /// The events to poll, so that readers coming and going are noticed at once; nil: `hasReaders` must be polled
     /// instead.
@@ -32,6 +36,10 @@ public protocol FrameSink: ~Copyable {
 }
 
 extension FrameSink where Self: ~Copyable {
+    /// False by default: only its own.
+    public var takesAnySize: Bool { false }
+    /// Nil by default: it has no choice.
+    public var chosenSize: FrameSize? { nil }
     /// Nil by default.
     public var readerEvents: ReaderEvents? { nil }
     /// False by default: only the newest frame counts.

@@ -32,6 +32,7 @@ public final class Recorder: Sendable {
 
     /// The file's path.
     public let path: String
+    private let layout: FrameLayout
     private let rate: Double
     private let queue: Mutex<Queue>
     private let state = Mutex(Progress())
@@ -57,7 +58,7 @@ public final class Recorder: Sendable {
         now: @escaping @Sendable () -> UInt64 = monotonicTime
     ) throws {
         self.path = path
-        self.rate = rate
+        (self.layout, self.rate) = (layout, rate)
         self.failed = failed
         self.now = now
         let file = try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true)
@@ -68,7 +69,7 @@ public final class Recorder: Sendable {
         sink = Mutex(consume file)
         queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
         startThread(named: "recorder") { [self] in
-            run(layout)
+            run()
             ended.signal()
         }
     }
@@ -76,8 +77,10 @@ public final class Recorder: Sendable {
     /// The current progress.
     public var progress: Progress { state.withLock { $0 } }
 
-    /// Queues a copy of a published frame, for the frame loop. Never waits for the encoder.
+    /// Queues a copy of a published frame, for the frame loop. Never waits for the encoder. Frames of another size, as
+    /// the first ones may have while the picture gets the file's size, are left out.
     public func enqueue(_ frame: borrowing PublishableFrame) {
+        guard frame.layout.size == layout.size else { return }
         let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
@@ -112,7 +115,7 @@ public final class Recorder: Sendable {
         if let problem = progress.problem { throw problem }
     }
 
-    private func run(_ layout: FrameLayout) {
+    private func run() {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = PublishableCopy(layout)
         defer { sound?.remove() }

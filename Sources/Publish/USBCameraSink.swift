@@ -7,12 +7,12 @@ import V4L2
 
 /// The USB camera of the service `guise-camera`, which applications see as a webcam.
 ///
-/// Each reader chooses a size, to which the sink scales. Frames are copied only while somebody reads. If the service
+/// Each reader chooses a size, to which the sink scales frames of other sizes. Frames are copied only while somebody reads. If the service
 /// ends, the sink goes on without it, and connects again by itself.
 public struct USBCameraSink: FrameSink, ~Copyable {
     /// The sink for the user: "Guise Camera (USB)".
     public let description = "Guise Camera (USB)"
-    /// The layout that frames must have: YUYV without padding.
+    /// The layout of frames if the reader's size doesn't matter: YUYV without padding.
     public let layout: FrameLayout
 
     private let path: String
@@ -73,17 +73,28 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         return hasReader
     }
 
+    /// True: each reader has a size of its own.
+    public let takesAnySize = true
+
+    /// The size that the reader has chosen, in pixels; nil without a reader.
+    public var chosenSize: FrameSize? {
+        switch link {
+        case .some(let link): link.wanted
+        case .none: nil
+        }
+    }
+
     /// Copies a frame for the reader; without a reader, does nothing. Never waits.
-    /// - Throws: `invalid` for a frame of another layout.
+    /// - Throws: `invalid` for a frame that isn't YUYV without padding.
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        guard frame.layout == layout else {
+        guard frame.layout == layout.resized(to: frame.layout.size) else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
         }
         guard var taken = link.take() else { return }
         guard taken.receiveMessages() else { return }
         var isAlive = true
         if let wanted = taken.wanted {
-            if wanted.width == layout.width, wanted.height == layout.height {
+            if wanted == frame.layout.size {
                 isAlive = taken.offer(frame)
             } else {
                 scale(frame, wanted)
@@ -93,11 +104,10 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         if isAlive { link = consume taken }
     }
 
-    private mutating func scale(_ frame: borrowing PublishableFrame, _ wanted: (width: Int, height: Int)) {
-        if scaled.layout.width != wanted.width || scaled.layout.height != wanted.height {
-            let size = FrameLayout(width: wanted.width, height: wanted.height, format: .yuyv)
-            scaled = PublishableCopy(size)
-            scaler = Scaler(from: layout, to: size)
+    private mutating func scale(_ frame: borrowing PublishableFrame, _ wanted: FrameSize) {
+        if scaled.layout.size != wanted { scaled = PublishableCopy(layout.resized(to: wanted)) }
+        if scaler?.input != frame.layout || scaler?.output != scaled.layout {
+            scaler = Scaler(from: frame.layout, to: scaled.layout)
         }
         scaler?.scale(frame, into: &scaled)
     }

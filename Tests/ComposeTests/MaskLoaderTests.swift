@@ -47,7 +47,7 @@ private final class LogRecorder: Sendable {
     /// Waits for the loader's next masks.
     private func next(_ loader: MaskLoader, _ seen: inout Int) -> [Mask] {
         while true {
-            if let masks = loader.update(since: &seen) { return masks }
+            if let set = loader.update(since: &seen) { return set.masks }
             _ = PollClock.system.waits(for: wakeEvent.descriptor, milliseconds: -1)
             wakeEvent.drain()
         }
@@ -107,6 +107,30 @@ private final class LogRecorder: Sendable {
         try make("beard", art: "<circle r='9'/>")
         let edited = next(loader, &seen)
         #expect(edited[0].revision == masks[0].revision && edited[1].revision > masks[1].revision)
+    }
+
+    @Test func `masks are loaded for another size together, and stay if one of them can't be`() throws {
+        try make("hat")
+        try make("beard")
+        let loader = try loader(["hat", "beard"])
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        let (first, small) = (FrameSize(width: 320, height: 240), FrameSize(width: 160, height: 120))
+        var seen = 0
+        loader.resize(to: small)
+        waits { loader.hasUpdate(since: seen) }
+        let set = try #require(loader.update(since: &seen))
+        #expect(set.size == small && set.masks.map(\.name) == ["hat", "beard"])
+        #expect(set.masks.map(\.revision) == [1, 2], "they are the same masks, whose animations go on")
+        // An edit that is invalid leaves the last valid art, which has the wrong size for other frames.
+        try make("hat", art: "<rect")
+        waits { log.lines.last?.contains("its last valid version stays on") == true }
+        loader.resize(to: first)
+        waits { log.lines.last?.hasSuffix("(the current masks stay on)") == true && loader.size == small }
+        #expect(loader.update(since: &seen) == nil)
+        try make("hat")
+        waits { loader.hasUpdate(since: seen) }
+        #expect(loader.update(since: &seen)?.size == small)
     }
 
     @Test func `it does not start with fewer masks than requested`() throws {

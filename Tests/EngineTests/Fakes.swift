@@ -147,6 +147,8 @@ final class Published: Sendable {
         let sum: Int
         /// The gray of a uniform frame; nil for a placeholder.
         let gray: UInt8?
+        /// The frame's size in pixels.
+        let size: FrameSize
         /// The number of this thread's allocations so far.
         let allocations: UInt64
     }
@@ -154,6 +156,7 @@ final class Published: Sendable {
     private struct State: Sendable {
         var shots: [Shot] = []
         var hasReaders: Bool?
+        var chosenSize: FrameSize?
         var failure: Problem?
         var timeout = 0
         var isFinished = false
@@ -179,6 +182,9 @@ final class Published: Sendable {
     var isFinished: Bool { state.withLock { $0.isFinished } }
     var hasReaders: Bool? { state.withLock { $0.hasReaders } }
 
+    /// The size that the reader has chosen.
+    var chosenSize: FrameSize? { state.withLock { $0.chosenSize } }
+
     /// The grays of all frames that are not placeholders.
     var grays: [UInt8] { shots.compactMap(\.gray) }
 
@@ -189,6 +195,9 @@ final class Published: Sendable {
 
     /// Sets whether somebody is watching; nil: unknown.
     func setReaders(_ hasReaders: Bool?) { state.withLock { $0.hasReaders = hasReaders } }
+
+    /// Sets the size that the reader has chosen. The sink takes frames of any size from now on.
+    func choose(_ size: FrameSize) { state.withLock { $0.chosenSize = size } }
 
     /// Makes it fail after a number of frames.
     func fail(after count: Int, with problem: Problem) {
@@ -201,7 +210,7 @@ final class Published: Sendable {
         let sum = Self.sum(of: view)
         let gray = Self.gray(of: view)
         let (now, asked) = (clock.seconds, callocations_count())
-        let shot = Shot(time: now, sum: sum, gray: gray, allocations: asked)
+        let shot = Shot(time: now, sum: sum, gray: gray, size: view.layout.size, allocations: asked)
         let (failure, count) = state.withLock { state -> (Problem?, Int) in
             if let failure = state.failure, state.shots.count >= state.timeout { return (failure, 0) }
             state.shots.append(shot)
@@ -244,8 +253,11 @@ struct FakeSink: FrameSink, ~Copyable {
 
     mutating func hasReaders(at now: UInt64) -> Bool? { log.hasReaders }
 
+    var takesAnySize: Bool { log.chosenSize != nil }
+    var chosenSize: FrameSize? { log.chosenSize }
+
     mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        precondition(frame.layout == layout, "the frame must have the sink's layout")
+        precondition(frame.layout == layout || takesAnySize, "the frame must have the sink's layout")
         try log.take(frame.view)
     }
 
@@ -286,14 +298,18 @@ final class FakeMonitor: FrameMonitor {
 
 /// A capture request that records what it is given.
 final class FakeCapture: CaptureRequest {
-    private let taken = Mutex<(grays: [UInt8?], refusals: [String])>(([], []))
+    private let taken = Mutex<(grays: [UInt8?], sizes: [FrameSize], refusals: [String])>(([], [], []))
 
+    var sizes: [FrameSize] { taken.withLock { $0.sizes } }
     var grays: [UInt8?] { taken.withLock { $0.grays } }
     var refusals: [String] { taken.withLock { $0.refusals } }
 
     func capture(_ frame: borrowing PublishableFrame) {
-        let gray = Published.gray(of: frame.view)
-        taken.withLock { $0.grays.append(gray) }
+        let (gray, size) = (Published.gray(of: frame.view), frame.layout.size)
+        taken.withLock { taken in
+            taken.grays.append(gray)
+            taken.sizes.append(size)
+        }
     }
 
     func refuse(_ reason: String) { taken.withLock { $0.refusals.append(reason) } }
@@ -424,17 +440,23 @@ final class Stage {
     /// Runs a loop to its end, for an hour at most.
     /// - Parameters:
     ///   - source: nil: the controller's.
+    ///   - loader: the source of masks instead of `masks`; nil if they are fixed.
     ///   - rate: the output's frame rate.
     ///   - landmarks: whether to load the data for real faces.
     func run(
         _ logs: [Published], source: consuming (any FrameSource & ~Copyable)? = nil, masks: [Mask] = [],
-        rate: Double = 30, isPaced: Bool = false, landmarks: Bool = false
+        loader: MaskLoader? = nil, rate: Double = 30, isPaced: Bool = false, landmarks: Bool = false
     ) throws {
         end(at: 3600)
-        var pipeline = Pipeline(
-            tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
+        let tracker = try Self.tracker(landmarks: landmarks)
+        var pipeline =
+            if let loader {
+                Pipeline(tracker: tracker, loader: loader, output: Self.layout)
+            } else {
+                Pipeline(tracker: tracker, masks: masks, output: Self.layout)
+            }
         pipeline.monitor = monitor
-        let outputs = logs.map { Output(Self.sink($0), input: nil) }
+        let outputs = logs.map { Output(Self.sink($0)) }
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,

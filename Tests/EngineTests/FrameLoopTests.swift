@@ -393,6 +393,67 @@ import Testing
         #expect(late.grays.isEmpty && late.refusals == ["there is no picture: Guise is paused"])
     }
 
+    /// A loader without masks, whose thread runs.
+    private func startedLoader(_ stage: Stage) throws -> MaskLoader {
+        let loader = try MaskLoader(searchPaths: [], target: ArtTarget(Stage.layout), selections: []) { _ in }
+        loader.start(signaling: stage.mailbox.wakeEvent)
+        return loader
+    }
+
+    @Test func `the picture has the size that its only watcher has chosen, without a gap`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(150, gray: 60))
+        let (usb, loopback) = (stage.sink(), stage.sink())
+        usb.setReaders(true)
+        loopback.setReaders(true)
+        let small = FrameSize(width: 32, height: 24)
+        usb.choose(small)
+        let loader = try startedLoader(stage)
+        defer { loader.close() }
+        let (monitor, mailbox, capture) = (stage.monitor, stage.mailbox, FakeCapture())
+        // The loader's thread has no simulated clock, so the loop waits for it.
+        func at(_ seconds: Double, _ act: @escaping @Sendable () -> Void, thenWaitFor changes: Int) {
+            stage.at(seconds, act)
+            stage.at(seconds + 0.2) { waits { loader.hasUpdate(since: changes - 1) } }
+        }
+        at(0.5, { loopback.setReaders(false) }, thenWaitFor: 1)
+        at(1, { monitor.setViewers(true) }, thenWaitFor: 2)
+        at(2, { monitor.setViewers(false) }, thenWaitFor: 3)
+        at(3, { mailbox.requestCapture(capture) }, thenWaitFor: 4)
+        stage.at(3.5) { waits { loader.hasUpdate(since: 4) } }
+        stage.at(4) { usb.setReaders(false) }
+        stage.end(at: 4.5)
+        try stage.run([usb, loopback], loader: loader)
+        let own = Stage.layout.size
+        func sizes(_ from: Double, _ to: Double) -> Set<Bool> {
+            Set(usb.shots(from: from, to: to).map { $0.size == small })
+        }
+        #expect(sizes(0, 0.5) == [false], "another output is watched")
+        #expect(sizes(0.8, 1) == [true], "its reader is the only one")
+        #expect(sizes(1.3, 2) == [false], "the page is open")
+        #expect(sizes(2.3, 3) == [true], "it is closed")
+        #expect(capture.sizes == [own], "a photo is not smaller because of the call")
+        #expect(sizes(3.6, 4.5) == [true], "the size stays when the reader leaves")
+        #expect(loopback.shots.count == usb.shots.count && loopback.shots.allSatisfy { $0.size == own })
+        let frames = usb.shots(from: 0.1)
+        #expect(frames.allSatisfy { $0.gray == 60 }, "there is no placeholder")
+        let longest = zip(frames, frames.dropFirst()).map { $1.time - $0.time }.max() ?? 9
+        #expect(longest < 0.04, "each frame is published")
+    }
+
+    @Test func `a size that is larger than output and source is not the picture's`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(30, gray: 60))
+        let usb = stage.sink()
+        usb.setReaders(true)
+        usb.choose(FrameSize(width: 66, height: 48))
+        let loader = try startedLoader(stage)
+        defer { loader.close() }
+        stage.end(at: 0.9)
+        try stage.run([usb], loader: loader)
+        #expect(loader.size == Stage.layout.size && usb.grays.count > 20)
+    }
+
     @Test func `a monitor with viewers gets the published frame, and the frame before masks`() throws {
         let stage = try Stage()
         stage.monitor.setViewers(true)

@@ -185,6 +185,35 @@ import Track
         #expect(seen == [60, 115, 170, 60])
     }
 
+    @Test(.needsSample) func `another size of the picture keeps the faces, and shows none that is hidden`() throws {
+        try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
+        let wakeEvent = try WakeEvent()
+        let (large, small) = (FrameLayout(width: 640, height: 360, format: .i420), FrameSize(width: 320, height: 240))
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(large), selections: [MaskSelection("hiding")],
+            log: { _ in })
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(landmarks: true), loader: loader, output: large)
+        var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
+        var ids: Set<Int> = []
+        var seen: [(isShown: Bool, size: FrameSize)] = []
+        for number in 0..<120 {
+            if number == 60 {
+                pipeline.requestSize(small)
+                listen(wakeEvent)
+            }
+            _ = try sample.withFrame { view, time in try pipeline.process(view, at: time) }
+            seen.append((pipeline.gate.reason == nil, pipeline.gate.canvas.frame.layout.size))
+            if number >= 50 { ids.formUnion(pipeline.tracker.faces.map(\.id)) }
+        }
+        #expect(seen[59].isShown && seen[59].size == large.size)
+        #expect(seen[60...].allSatisfy { $0.isShown && $0.size == small }, "there is no gap")
+        #expect(ids.count == 1)
+        let eyes = try #require(pipeline.facePlaces.all.first?.eyes)
+        #expect((0.3...0.7).contains(eyes.x) && (0.2...0.7).contains(eyes.y), "\(eyes)")
+    }
+
     @Test func `the last frame is composed again if there is one and no face is hidden`() throws {
         let wakeEvent = try WakeEvent()
         let loader = try loader([], wakeEvent)

@@ -113,6 +113,13 @@ private struct Unchecked: @unchecked Sendable {
         try sink.publish(PublishableFrame(frame(102).view))
         #expect(service.received() == .frame(slot: 1, width: 320, height: 240))
         #expect(service.picture(1) == [102, 90, 102, 240])
+        // A picture that has the reader's size already.
+        #expect(sink.chosenSize == FrameSize(width: 320, height: 240))
+        var small = Frame(layout.resized(to: FrameSize(width: 320, height: 240)))
+        small.fill(y: 103, u: 90, v: 240)
+        try sink.publish(PublishableFrame(small.view))
+        #expect(service.received() == .frame(slot: 2, width: 320, height: 240))
+        #expect(service.picture(2) == [103, 90, 103, 240])
         service.send(.stream(isWatched: false, width: 320, height: 240))
         #expect(sink.hasReaders(at: 0) == false)
     }

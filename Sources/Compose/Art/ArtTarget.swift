@@ -6,11 +6,11 @@ public struct ArtTarget: Sendable {
     /// The frame's sample range.
     public let range: ColorRange
     /// Width of the frame in pixels.
-    public let width: Int
+    public private(set) var width: Int
     /// Height of the frame in pixels.
-    public let height: Int
+    public private(set) var height: Int
     /// The largest distance between eyes that is drawn at full sharpness, in pixels.
-    public let eyeDistance: Float
+    public private(set) var eyeDistance: Float
     /// The user's options, by the names that layers give them: colours, texts, palettes.
     public var choices: [String: String] = [:]
     /// The folder of the user's own pictures, for backgrounds; nil for none.
@@ -26,6 +26,19 @@ public struct ArtTarget: Sendable {
     /// drawn in half the time, and on the nearest faces it is no softer than a webcam's picture.
     public init(_ layout: FrameLayout) {
         (range, width, height) = (layout.range, layout.width, layout.height)
-        eyeDistance = max(24, 0.22 * Float(min(layout.width, layout.height)))
+        eyeDistance = Self.eyeDistance(layout.width, layout.height)
     }
+
+    /// The same for frames of another size.
+    func resized(to size: FrameSize) -> ArtTarget {
+        var target = self
+        (target.width, target.height) = (size.width, size.height)
+        target.eyeDistance = Self.eyeDistance(size.width, size.height)
+        return target
+    }
+
+    /// The size of the frame in pixels.
+    var size: FrameSize { FrameSize(width: width, height: height) }
+
+    private static func eyeDistance(_ width: Int, _ height: Int) -> Float { max(24, 0.22 * Float(min(width, height))) }
 }

@@ -78,7 +78,7 @@ enum Launcher {
         var outputs: [Output] = []
         for spec in sinkSpecs.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
             let sink = try context.openSink(spec, outputLayout, rate: rate, overwrites: overwrites)
-            let output = Output(sink, input: outputs.isEmpty ? nil : outputLayout)
+            let output = Output(sink)
             if outputs.isEmpty { outputLayout = output.layout }
             outputs.append(output)
             log("\(title) -> \(output.description)")
