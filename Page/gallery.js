@@ -35,17 +35,18 @@ const tiles = new Map();
 let kind = "";
 
 library.onChange(() => {
-    const names = [...library.all.keys()].join();
-    if ($("masks").dataset.names !== names) build(names);
+    // All that a tile shows of its mask's description.
+    const shown = JSON.stringify([...library.all.values()].map(({ name, title, author, tags, kind }) => [name, title, author, tags, kind]));
+    if ($("masks").dataset.shown !== shown) build(shown);
     show();
     if ($("kinds").dataset.starred !== String(library.favourites.length > 0)) buildKinds();
     if (kind === "favourites") find();
 });
 
-function build(names) {
+function build(shown) {
     seen.disconnect();
     tiles.clear();
-    $("masks").dataset.names = names;
+    $("masks").dataset.shown = shown;
     $("masks").replaceChildren(...[...library.all.values()].map((mask) => {
         const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
         const title = library.title(mask.name);

@@ -115,8 +115,11 @@ on("connection", async ({ state }) => {
 
 $("small").onclick = () => attempt(openSmall(isMirrored));
 
-// Masks may have been edited while the page was hidden, and settings changed while another window had the focus.
+// Masks may have been edited, and settings changed, while the page was hidden or another window had the focus.
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });
-addEventListener("focus", () => refreshSettings().catch(() => {}));
+addEventListener("focus", () => {
+    refreshLibrary().catch(() => {});
+    refreshSettings().catch(() => {});
+});
 
 connect();
