@@ -1,6 +1,7 @@
 // The picture: live view, comparison, tracking overlay, photos, recordings, panic, pause and freeze.
 
 import { keep } from "./album.js";
+import { isMirroredForOthers } from "./configuration.js";
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, debounce, formatDuration, formatSize, relay, setPressed } from "./elements.js";
 import { pixels } from "./pixels.js";
@@ -64,16 +65,13 @@ $("overlay").onclick = () => {
 // MARK: the mirror, which only this page shows
 
 let mirrorsPreview = localStorage.mirror !== "off";
-/// Whether the picture that others see is mirrored already.
-let mirrorsForOthers = false;
 
 /// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A placeholder
 /// has words on it.
-export const isMirrored = () => mirrorsPreview && !mirrorsForOthers;
+export const isMirrored = () => mirrorsPreview && !isMirroredForOthers();
 const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].includes(status.camera);
 
-export function showMirror(forOthers = mirrorsForOthers) {
-    mirrorsForOthers = forOthers;
+export function showMirror() {
     $("screen").classList.toggle("is-mirrored", isMirrored() && !isPlaceholder());
     setPressed($("mirror"), mirrorsPreview);
     $("mirror-mine").checked = mirrorsPreview;
