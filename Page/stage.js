@@ -17,10 +17,10 @@ let photo = null;
 // MARK: the live picture
 
 /// Width by height of the picture.
-let shape = 16 / 9;
+let aspect = 16 / 9;
 
 /// The options of the stream. It has as many pixels as are shown; Guise sends large pictures less often.
-const viewer = () => `width=${pixels($("screen"), shape)}&rate=15`;
+const viewer = () => `width=${pixels($("screen"), aspect)}&rate=15`;
 
 const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&mirrored=${isMirrored() ? 1 : 0}&${viewer()}`;
 /// The current stream: its path, and the controller that ends it.
@@ -42,13 +42,13 @@ function look() {
 /// Starts the stream again if its options have changed.
 const renew = () => { if (live && live.path !== streamPath("after")) look(); };
 
-/// Gives the screen the picture's shape.
+/// Gives the screen the picture's aspect ratio.
 function fit() {
     const { width, height } = $("live");
     $("screen").classList.add("lit");
-    if (shape === width / height) return;
-    shape = width / height;
-    document.documentElement.style.setProperty("--shape", `${width} / ${height}`);
+    if (aspect === width / height) return;
+    aspect = width / height;
+    document.documentElement.style.setProperty("--aspect", `${width} / ${height}`);
 }
 document.addEventListener("visibilitychange", look);
 new ResizeObserver(debounce(300, renew)).observe($("screen"));
