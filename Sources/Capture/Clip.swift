@@ -74,7 +74,7 @@ public struct Clip: FrameSource, ~Copyable {
     ///   `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
-    ) throws -> Arrival {
+    ) throws -> FrameResult {
         guard decoder != nil else {
             // A photo remains in `frame`.
             guard loop, file.isPhoto, delivered > 0 else { return .end }
@@ -135,7 +135,7 @@ public struct Clip: FrameSource, ~Copyable {
     }
 
     /// Handles the end of the decoder's output: the clip is over, or something went wrong.
-    private mutating func endRun() throws -> Arrival {
+    private mutating func endRun() throws -> FrameResult {
         if bytesRead > 0 {
             damaged += 1
             isTorn = true

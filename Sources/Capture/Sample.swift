@@ -60,7 +60,7 @@ public struct Sample: FrameSource, ~Copyable {
     /// - Throws: what `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
-    ) throws -> Arrival {
+    ) throws -> FrameResult {
         convert(background, into: &frame)
         guard let map = place(number).inverse else { return .nothing }
         warp(portrait, by: map, onto: &frame)

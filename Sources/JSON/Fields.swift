@@ -17,9 +17,9 @@ public struct Fields {
     /// - Throws: `Problem` if `json` is not an object.
     public init(_ json: JSON, file: String, path: String = "") throws {
         guard case .object(let members) = json.value else {
-            let place = path.isEmpty ? "the file" : "'\(path)'"
+            let name = path.isEmpty ? "the file" : "'\(path)'"
             throw Problem(
-                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", fix: "expected an object {...}")
+                .invalid, "\(file):\(json.line): \(name) is \(json.kindName)", fix: "expected an object {...}")
         }
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }

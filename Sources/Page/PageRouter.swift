@@ -26,13 +26,13 @@ final class PageRouter: Sendable {
     ) {
         (self.limits, self.files, self.secrets) = (limits, files, secrets)
         (self.preview, self.backend) = (preview, backend)
-        let table = ConnectionTable(capacity: limits.connections)
+        let table = ConnectionTable(capacity: limits.maxConnections)
         self.table = table
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
     }
 
     /// The authorization decision for a request.
-    func decision(_ request: PageRequest) -> RequestAuthorizer.Decision {
+    func decision(_ request: HTTPRequest) -> RequestAuthorizer.Decision {
         RequestAuthorizer(port: port) { [sessions] in sessions.token(in: $0) }.decide(request)
     }
 
@@ -41,7 +41,7 @@ final class PageRouter: Sendable {
 
     /// Sends the response to a request.
     /// - Throws: if the connection is closed.
-    func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
+    func answer(_ request: HTTPRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
         case .forbidden(let why): return try await sendForbidden(why, writer)
         case .unauthorized: return try await sendError(Self.unauthorized, writer)
@@ -67,7 +67,7 @@ final class PageRouter: Sendable {
         case file(HTTPResponseStatus, HTTPHeaders, CaptureFile, Range<Int>)
     }
 
-    private func respond(to request: PageRequest) async throws -> Response {
+    private func respond(to request: HTTPRequest) async throws -> Response {
         switch (request.method, request.path) {
         case (.GET, "/stream"):
             let options = try PictureStream.options(request)
@@ -154,7 +154,7 @@ final class PageRouter: Sendable {
 
     // MARK: - pictures
 
-    private func thumbnail(_ request: PageRequest) async throws -> Response {
+    private func thumbnail(_ request: HTTPRequest) async throws -> Response {
         guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
             throw PageError(400, "bad-value", "'face' allows: sample, mine")
         }
@@ -173,7 +173,7 @@ final class PageRouter: Sendable {
         return .whole(headers, jpeg)
     }
 
-    private func capture(_ request: PageRequest) throws -> Response {
+    private func capture(_ request: HTTPRequest) throws -> Response {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
             let path = backend.capturePath(named: name), let file = CaptureFile(path)
         else {

@@ -77,8 +77,8 @@ private struct Eyelid: Sendable {
         let p = face.landmarks
         let upper = (p[first], p[first + 1], p[first + 2], p[first + 3])
         let lower = (p[first], p[first + 5], p[first + 4], p[first + 3])
-        let way = upper.3 - upper.0
-        let skin = Point(-way.y, way.x) * Self.below
+        let corners = upper.3 - upper.0
+        let skin = Point(-corners.y, corners.x) * Self.below
         var (sum, squares): (Float, Float) = (0, 0)
         var (between, beside): (SIMD2<Float>, SIMD2<Float>) = (.zero, .zero)
         for column in 0..<Self.across.count {
@@ -100,7 +100,7 @@ private struct Eyelid: Sendable {
         let deviation = max(0, squares / count - mean * mean).squareRoot()
         let gap = (upper.1 + upper.2 - lower.1 - lower.2).length / 2
         return (
-            deviation / max(mean, Self.darkest) * gap / max(way.length, 1),
+            deviation / max(mean, Self.darkest) * gap / max(corners.length, 1),
             (between / count - beside / Float(Self.across.count)).length
         )
     }

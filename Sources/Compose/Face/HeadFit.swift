@@ -46,10 +46,10 @@ extension HeadSize {
         let across = Point(head.x.x, head.y.x) / max(Point(head.x.x, head.y.x).length, 1e-3) * scale
         let up = Point(across.y, -across.x)
         /// The distance from a point to the outline's edge, in eye distances; nil if there is none.
-        func reach(from start: Point, _ way: Point) -> Float? {
+        func reach(from start: Point, _ direction: Point) -> Float? {
             var distance: Float = 0
             while distance <= Self.maxReach {
-                guard let part = share(start + way * distance) else { return nil }
+                guard let part = share(start + direction * distance) else { return nil }
                 if part < 0.5 { return distance > 0 ? distance : nil }
                 distance += Self.step
             }

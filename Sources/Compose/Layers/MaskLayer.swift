@@ -10,8 +10,8 @@ public struct MaskLayer: Sendable {
         case background(BackgroundLayer)
     }
 
-    /// When a layer is drawn: the stages follow each other, whatever the layers' order.
-    enum Stage {
+    /// When a layer is drawn: the passes follow each other, whatever the layers' order.
+    enum Pass {
         case background
         /// On the whole picture, but behind the people.
         case behind
@@ -20,7 +20,7 @@ public struct MaskLayer: Sendable {
 
     let style: LayerStyle
     let content: Content
-    let stage: Stage
+    let pass: Pass
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
     /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if the
@@ -49,7 +49,7 @@ public struct MaskLayer: Sendable {
 
     /// Makes a layer that is drawn in front.
     init(style: LayerStyle, content: Content) {
-        (self.style, self.content, stage, outline) = (style, content, .front, nil)
+        (self.style, self.content, pass, outline) = (style, content, .front, nil)
         (things, trigger, fitting) = (nil, nil, nil)
     }
 
@@ -79,12 +79,12 @@ public struct MaskLayer: Sendable {
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:
-            stage = .background
+            pass = .background
             outline = LoadedOutline(target, without: "backgrounds cover the whole picture, people included")
         case .picture where try kind.allowsBehind && fields.bool("behind", default: false):
-            stage = .behind
+            pass = .behind
             outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
-        case .picture, .face: (stage, outline) = (.front, nil)
+        case .picture, .face: (pass, outline) = (.front, nil)
         }
         if case .face(let layer) = content, layer.fitsHair {
             fitting = try? target.outline?.model()

@@ -64,7 +64,7 @@ struct MeshLayer: Layer {
             tracked.face.head.origin, scale: tracked.face.head.scale)
         let detail = canvas.meshes.detail.reduced(
             by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale)
-        let request = HeadMesh.DrawRequest(
+        let request = HeadMesh.DrawCall(
             mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail)
         var map: Affine? = .identity
         let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)
