@@ -138,7 +138,7 @@ public func writeOwnFile(
     else {
         let failure = problem()
         close(descriptor)
-        _ = unsafe unlink(part)
+        removeFile(part)
         throw failure
     }
     close(descriptor)
@@ -159,8 +159,8 @@ public func writeAll(_ bytes: Span<UInt8>, to descriptor: CInt) -> Bool {
     }
 }
 
-/// Removes a file, or an empty folder.
-/// - Returns: false if it is still there.
+/// Removes a file, a socket, a link (not what it leads to), or an empty folder.
+/// - Returns: false if nothing was removed; `errno` gives the reason.
 @discardableResult
 public func removeFile(_ path: String) -> Bool { unsafe remove(path) == 0 }
 
@@ -172,7 +172,7 @@ public func fileName(of path: String) -> String {
 /// Renames a file without replacing an existing one.
 /// - Returns: false on failure, for example if the new name is taken; `errno` gives the reason.
 public func renameToNew(_ file: String, _ name: String) -> Bool {
-    if unsafe link(file, name) == 0 { return unsafe unlink(file) == 0 }
+    if unsafe link(file, name) == 0 { return removeFile(file) }
     // Some file systems don't support hard links.
     guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno), !mayExist(name) else { return false }
     return unsafe rename(file, name) == 0
