@@ -67,6 +67,46 @@ public func realPath(of path: String) -> String? {
     return unsafe String(cString: real)
 }
 
+/// The absolute path that a path leads to, whether something exists there or not: dangling links are followed too.
+/// - Throws: `unusable` if links lead in a circle; it names one of them.
+public func resolvedPath(of path: String) throws(Problem) -> String {
+    if let real = realPath(of: path) { return real }
+    var resolved = path.hasPrefix("/") ? "" : realPath(of: ".") ?? ""
+    // What is still to be resolved, the next part last.
+    var rest = Array(path.split(separator: "/").reversed())
+    var links = 0
+    while let part = rest.popLast() {
+        if part == "." { continue }
+        if part == ".." {
+            resolved = String(resolved[..<(resolved.lastIndex(of: "/") ?? resolved.startIndex)])
+            continue
+        }
+        let next = "\(resolved)/\(part)"
+        guard let target = linkTarget(of: next) else {
+            resolved = next
+            continue
+        }
+        links += 1
+        guard links <= maxLinks else {
+            throw Problem(
+                .unusable, "\(path) leads nowhere: the link \(next) leads to itself", fix: "correct or remove the link")
+        }
+        if target.hasPrefix("/") { resolved = "" }
+        rest += target.split(separator: "/").reversed()
+    }
+    return resolved.isEmpty ? "/" : resolved
+}
+
+/// The links that are followed on one path, as many as Linux follows (path_resolution(7)).
+private let maxLinks = 40
+
+/// What a link contains; nil if there is no link.
+private func linkTarget(of path: String) -> String? {
+    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink(path, &bytes, bytes.count)
+    return count < 0 ? nil : String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
 /// The names in a folder, sorted, without hidden ones; empty if the folder cannot be opened.
 public func entries(of folder: String) -> [String] {
     guard let stream = unsafe opendir(folder) else { return [] }
