@@ -27,7 +27,7 @@ struct RequestAuthorizer: Sendable {
         if let origin = header("Origin"), origin.lowercased() != "http://\(host)" {
             return .forbidden("The request comes from another site.")
         }
-        let isReading = request.method == .GET
+        let isReading = request.method == .GET || request.method == .HEAD
         // Links from other sites to the page are allowed: it shows nothing before the handshake, and not inside a
         // frame.
         let isVisit =

@@ -16,6 +16,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// The number of body bytes that are kept at most.
     private var bodyLimit = 0
     private var version = HTTPVersion.http1_1
+    /// True if the response has no body (RFC 9110, 9.3.2).
+    private var isHead = false
     /// True if the connection stays open after the response.
     private var isKeepAlive = true
     /// True if the whole request has arrived.
@@ -52,6 +54,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         timer.headArrived()
         (version, isKeepAlive, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
+        isHead = head.method == .HEAD
         let request = HTTPRequest(head)
         bodyLimit = router.limits.maxBodyBytes
         if case .authorized(let token) = router.decision(request) {
@@ -120,7 +123,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         } else {
             requestError = PageError(400, "bad-request", "this is not an HTTP request")
         }
-        isKeepAlive = false
+        (isKeepAlive, isHead) = (false, false)
         answer(context) { try await $0.sendError(requestError, $1) }
     }
 
@@ -132,6 +135,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if !isKeepAlive || !isComplete { headers.replaceOrAdd(name: "Connection", value: "close") }
             let head = HTTPResponseHead(version: version, status: status, headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body where isHead: promise?.succeed()
         case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
         case .end:
             let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())

@@ -25,6 +25,28 @@ import Testing
         #expect(page.headers["referrer-policy"] == "no-referrer")
     }
 
+    @Test func `HEAD has GET's answer without its body, for the page's own files only`() throws {
+        let fixture = try ServerFixture()
+        let visitor = try Visitor(port: fixture.server.port)
+        // On one connection: a body would be taken for the next answer.
+        for (path, status, hasBody) in [("/", 200, true), ("/nothing.js", 404, true), ("/", 200, true)] {
+            try visitor.request("HEAD", path, fixture.own)
+            let head = try visitor.answerHead()
+            try visitor.request("GET", path, fixture.own)
+            let whole = try visitor.answer()
+            #expect(head.status == status && whole.status == status, "\(path)")
+            #expect(head.headers == whole.headers && whole.body.isEmpty != hasBody, "\(path)")
+        }
+        for path in ["/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4"] {
+            try visitor.request("HEAD", path, fixture.own)
+            #expect(try visitor.answerHead().status == 405, "\(path)")
+            try visitor.request("HEAD", path, fixture.own.merging(["Authorization": ""]) { $1 })
+            #expect(try visitor.answerHead().status == 401, "\(path)")
+        }
+        try visitor.request("HEAD", "/socket", fixture.posting)
+        #expect(try visitor.answerHead().status == 405)
+    }
+
     @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
         let fixture = try ServerFixture()
         let port = fixture.server.port
