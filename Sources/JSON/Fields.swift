@@ -64,6 +64,15 @@ public struct Fields {
             .invalid, "\(file):\(member.line): the key '\(full(old))' was renamed", fix: "use '\(full(new))'")
     }
 
+    /// Rejects a key that objects like this one have elsewhere.
+    /// - Parameter allowed: where they have it: "in sprite layers".
+    /// - Throws: `Problem` that names the key's line.
+    public func refuse(_ key: String, allowed: String) throws {
+        guard let member = members.first(where: { $0.key == key }) else { return }
+        throw Problem(
+            .invalid, "\(file):\(member.line): '\(full(key))' has no effect here", fix: "allowed: \(allowed)")
+    }
+
     /// Whether the key exists, with any value.
     public mutating func has(_ key: String) -> Bool { member(key) != nil }
 

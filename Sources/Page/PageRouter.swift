@@ -97,7 +97,9 @@ final class PageRouter: Sendable {
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
         // What needs a token is made for each request, so that only the page's own files are worth a HEAD.
-        case (.HEAD, "/socket"), (.HEAD, _) where decision(request) != .open: throw badMethod(request)
+        case (.HEAD, "/socket"),
+            (.HEAD, _) where decision(request) != .open:
+            throw badMethod(request)
         case (.GET, let path), (.HEAD, let path):
             guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not found") }
             return .whole(headers(file.type), file.bytes)

@@ -215,8 +215,11 @@ struct SpriteLayerTests {
         let swing = #""motion": {"swing": {"frequency": 2}}"#
         let pins = #""pins": [{"art": [0, 0], "face": "right_eye"}, {"art": [40, 0], "face": "left_eye"}]"#
         for (text, reason) in [
-            (#"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#, "'frames'"),
-            (#"{"kind": "anonymize", "mode": "blur", \#(swing)}"#, "'swing'"),
+            (
+                #"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#,
+                "'motion' has no effect"
+            ),
+            (#"{"kind": "background", "mode": "blur", \#(swing)}"#, "in sprite and solid layers"),
             (#"{"kind": "sprite", "art": "a.png", \#(pins), \#(swing)}"#, "2 pins"),
         ] {
             let problem = try #require(throws: Problem.self) { try atelier.layer(text) }

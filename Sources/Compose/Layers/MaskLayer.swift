@@ -65,17 +65,8 @@ public struct MaskLayer: Sendable {
             throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
         }
         try fields.refuse("way", renamedTo: "mode")
-        style = try LayerStyle(&fields, target, paint: kind.paint)
-        guard kind.allowsFrames || style.motion.frames.isEmpty else {
-            throw fields.wrong(
-                "motion", "an object with 'frames' in a \(name) layer",
-                allowed: "frames only in \(LayerKind.names(where: \.allowsFrames)) layers")
-        }
-        guard kind.allowsSwing || style.motion.swing == nil else {
-            throw fields.wrong(
-                "motion", "an object with 'swing' in a \(name) layer",
-                allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
-        }
+        style = try LayerStyle(
+            &fields, target, paint: kind.paint, isOnFaces: kind.isOnFaces(&fields), motion: kind.motion)
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:
@@ -95,10 +86,6 @@ public struct MaskLayer: Sendable {
         let things = kind.needsThings || object != nil ? LoadedThings(target, trigger: object) : nil
         trigger = things?.taught.things.firstIndex { $0.name == object }
         self.things = things
-        if !isOnFaces, style.on != .every {
-            throw fields.wrong(
-                "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")
-        }
         try fields.finish()
     }
 }

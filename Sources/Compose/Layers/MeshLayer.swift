@@ -4,7 +4,7 @@ import SystemKit
 import Track
 
 extension LayerKind {
-    static let solid = LayerKind("solid", allowsSwing: true, paint: .all, onFaces: { try MeshLayer(&$0, $1) })
+    static let solid = LayerKind("solid", motion: [.swing], paint: .all, onFaces: { try MeshLayer(&$0, $1) })
 }
 
 /// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.

@@ -4,7 +4,7 @@ import Track
 
 extension LayerKind {
     static let sprite = LayerKind(
-        "sprite", allowsFrames: true, allowsSwing: true, paint: .all, onFaces: { try SpriteLayer(&$0, $1) })
+        "sprite", motion: .all, paint: .all, onFaces: { try SpriteLayer(&$0, $1) })
 }
 
 /// A layer with a picture that is pinned to landmarks. One pin places it, with scale and roll from the head; two define
