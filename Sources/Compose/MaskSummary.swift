@@ -38,17 +38,16 @@ extension MaskLibrary {
 
     /// The summary of a mask; nil if there is no such mask, or its description can't be read.
     public func summary(of name: String) -> MaskSummary? {
-        guard let json = description(of: name) else { return nil }
+        let family = family(of: name)
+        guard let json = family.members.first?.description else { return nil }
         var found = OptionCollector()
-        for member in includeClosure(of: name) {
-            if let description = description(of: member) { found.collect(from: description) }
-        }
+        for description in family.members.compactMap(\.description) { found.collect(from: description) }
         return MaskSummary(
             name: name, title: json["title"]?.string ?? name, author: json["author"]?.string ?? "",
             tags: json["tags"]?.elements.compactMap(\.string) ?? [],
             kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
             isFitForWork: json["fitForWork"]?.bool ?? false, options: found.options, defaults: found.defaults,
-            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: usesThings(name))
+            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: family.usesThings)
     }
 
     /// Collects options from the descriptions of a mask and of the masks that it includes.
