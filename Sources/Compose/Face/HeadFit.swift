@@ -23,10 +23,11 @@ extension HeadSize {
     /// The least distance between the eyes, in cells of the outline, for which its edges are fine enough.
     private static let minScale: Float = 5
     /// Where the width is measured: heights above the eyes, and half the width and length of an average head there, in
-    /// eye distances. The same head as `Occluder`'s.
-    private static let rows: [(up: Float, half: Float, long: Float)] = [
-        (0.95, 1.16, 1.30), (1.1, 1.13, 1.25), (1.25, 1.09, 1.20),
-    ]
+    /// eye distances.
+    private static let rows = [0.95, 1.1, 1.25].map { (up: Float) in
+        let section = Occluder.section(at: up)
+        return (up: up, half: section.half, long: section.long)
+    }
     /// The depth of the head's middle in head space, and the height above the eyes from which its top is looked for.
     private static let (middle, base): (Float, Float) = (1.25, 1.2)
     /// The largest reach from the middle that is a head's and not another person's or an arm's, and the length of a
