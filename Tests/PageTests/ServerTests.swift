@@ -5,6 +5,7 @@ import Glibc
 import JSON
 import TestSupport
 import Testing
+import Track
 
 @testable import Page
 @testable import SystemKit
@@ -117,9 +118,9 @@ import Testing
         let found = try fixture.ask("POST", "/photo/faces", fixture.posting, body: png)
         #expect(found.status == 200 && found.headers["content-type"] == "application/json")
         let face = #"{"box":[0,1,2,3],"landmarks":[[1,2.5]],"corrected":true}"#
-        #expect(
-            try JSON(found.body, file: "answer")
-                == JSON(Array(#"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)]}"#.utf8), file: "answer"))
+        let mean = HeadPlacement.meanHead.map { "[\($0.x),\($0.y)]" }.joined(separator: ",")
+        let text = #"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)],"meanFace":[\#(mean)]}"#
+        #expect(try JSON(found.body, file: "answer") == JSON(Array(text.utf8), file: "answer"))
         // A photo for its faces may be as large as one for its masks.
         let large = png + [UInt8](repeating: 0, count: 1 << 20)
         #expect(try fixture.ask("POST", "/photo/faces", fixture.posting, body: large).status == 200)
