@@ -5,7 +5,7 @@ import { on } from "./connection.js";
 import { $, announce, attempt, capitalize, icon, make, setPressed, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
-import { list, t, way } from "./words.js";
+import { arrowStep, list, t } from "./words.js";
 
 /// The kinds of masks, in the order of their tabs, with words that people may search for.
 const kinds = new Map(Object.entries({
@@ -214,7 +214,7 @@ $("masks").addEventListener("keydown", (event) => {
         return act(buttons[at].dataset.mask);
     }
     const columns = buttons.filter((button) => button.offsetTop === buttons[0].offsetTop).length;
-    const steps = { ArrowLeft: way("ArrowLeft"), ArrowRight: way("ArrowRight"), ArrowUp: -columns, ArrowDown: columns };
+    const steps = { ArrowLeft: arrowStep("ArrowLeft"), ArrowRight: arrowStep("ArrowRight"), ArrowUp: -columns, ArrowDown: columns };
     const ends = { Home: 0, End: buttons.length - 1 };
     const to = event.key in ends ? ends[event.key] : event.key in steps ? at + steps[event.key] : null;
     if (to == null) return;

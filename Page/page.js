@@ -14,7 +14,7 @@ import "./photo.js";
 import { refresh as refreshSettings } from "./settings.js";
 import { openSmall } from "./small.js";
 import { isMirrored, showStatus } from "./stage.js";
-import { t, way } from "./words.js";
+import { arrowStep, t } from "./words.js";
 import "./worn.js";
 
 // MARK: tabs
@@ -34,7 +34,7 @@ function choose(tab) {
 for (const tab of tabs) {
     tab.onclick = () => choose(tab);
     tab.onkeydown = (event) => {
-        const step = way(event.key);
+        const step = arrowStep(event.key);
         if (!step) return;
         const other = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
         choose(other);

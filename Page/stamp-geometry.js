@@ -22,8 +22,8 @@ export function placeOf(stamp, face, aspect) {
     if (stamp.on !== "face") return { x: x * aspect, y, size: stamp.size, angle: stamp.turn ?? 0 };
     if (!face) return null;
     const head = axes(face, aspect);
-    const way = rotated({ x: x * head.unit, y: y * head.unit }, head.angle);
-    return { x: head.x + way.x, y: head.y + way.y, size: stamp.size * head.unit, angle: (stamp.turn ?? 0) + head.angle };
+    const offset = rotated({ x: x * head.unit, y: y * head.unit }, head.angle);
+    return { x: head.x + offset.x, y: head.y + offset.y, size: stamp.size * head.unit, angle: (stamp.turn ?? 0) + head.angle };
 }
 
 /// The stamp at another place in the picture, within what Guise allows.
@@ -31,8 +31,8 @@ export function placeOf(stamp, face, aspect) {
 export function placedAt(stamp, place, face, aspect) {
     const isOnFace = stamp.on === "face";
     const head = isOnFace ? axes(face, aspect) : { x: 0, y: 0, unit: 1, angle: 0 };
-    const way = rotated({ x: (place.x - head.x) / head.unit, y: (place.y - head.y) / head.unit }, -head.angle);
-    const at = isOnFace ? [clamp(way.x, -20, 20), clamp(way.y, -20, 20)] : [clamp(way.x / aspect, -0.5, 1.5), clamp(way.y, -0.5, 1.5)];
+    const offset = rotated({ x: (place.x - head.x) / head.unit, y: (place.y - head.y) / head.unit }, -head.angle);
+    const at = isOnFace ? [clamp(offset.x, -20, 20), clamp(offset.y, -20, 20)] : [clamp(offset.x / aspect, -0.5, 1.5), clamp(offset.y, -0.5, 1.5)];
     const size = isOnFace ? clamp(place.size / head.unit, 0.1, 20) : clamp(place.size, 0.02, 2);
     const turn = ((place.angle - head.angle) % 360 + 540) % 360 - 180;
     return { ...stamp, at: at.map((value) => round(value, 10000)), size: round(size, 10000), turn: round(turn, 10) };

@@ -40,7 +40,7 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
     }
 
     /// Makes a handle follow the pointer.
-    /// @param moved tells what changes of a place, from the place, the way of the pointer, and where the pointer is.
+    /// @param moved tells what changes of a place, from the place, the offset of the pointer, and where the pointer is.
     function drag(handle, at, moved) {
         handle.onpointerdown = (event) => {
             if (event.button !== 0 || isDragging) return;
@@ -71,15 +71,15 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
                 event.preventDefault();
                 return remove(at);
             }
-            const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-            if (!way) return;
+            const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+            if (!direction) return;
             event.preventDefault();
             event.stopPropagation();
             const [{ aspect }, own] = [view(), seenFace()];
             const place = placeOf(stamps()[at], own, aspect);
             if (!place) return;
             const size = event.shiftKey ? 5 : 1;
-            replace(at, placedAt(stamps()[at], { ...place, ...step(place, way[0] * size * (isMirrored() ? -1 : 1), way[1] * size) }, own, aspect));
+            replace(at, placedAt(stamps()[at], { ...place, ...step(place, direction[0] * size * (isMirrored() ? -1 : 1), direction[1] * size) }, own, aspect));
         };
     }
 
@@ -88,8 +88,8 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
         const circle = make("span", { className: "stamp-circle" });
         const middle = make("button", { type: "button", className: "stamp-move", "aria-label": t("Move {stamp}", { stamp: nameOf(stamps()[at]) }), title: t("Drag, or press the arrow keys") });
         const edge = make("button", { type: "button", className: "stamp-turn", "aria-label": t("Size and turn {stamp}", { stamp: nameOf(stamps()[at]) }), title: t("Drag, or press ↑ ↓ for the size and ← → to turn") });
-        drag(middle, at, (place, way) => ({ x: place.x + way.x, y: place.y + way.y }));
-        drag(edge, at, (place, way, now) => {
+        drag(middle, at, (place, offset) => ({ x: place.x + offset.x, y: place.y + offset.y }));
+        drag(edge, at, (place, offset, now) => {
             const [x, y] = [now.x - place.x, now.y - place.y];
             return { size: 2 * Math.hypot(x, y), angle: Math.atan2(y, x) * 180 / Math.PI };
         });
