@@ -15,7 +15,7 @@ import Track
     @Test func `the page's own files are served to anyone, with their security headers`() throws {
         let fixture = try ServerFixture()
         #expect(try fixture.server.link() == "http://127.0.0.1:\(fixture.server.port)/#\(fixture.secret)")
-        #expect(!fixture.server.place.contains(fixture.secret))
+        #expect(!fixture.server.address.contains(fixture.secret))
         let page = try fixture.ask("GET", "/", ["Host": "127.0.0.1:\(fixture.server.port)"])
         #expect(page.status == 200 && page.text == "<p>Guise" && page.headers["set-cookie"] == nil)
         let policy = page.headers["content-security-policy"] ?? ""

@@ -148,7 +148,7 @@ extension ArtBlocks {
 private struct Taps {
     let (first, second, third, fourth): (Int16, Int16, Int16, Int16)
 
-    /// - Parameter address: the position after the second neighbour in 64ths, 0..<64.
+    /// - Parameter index: the position after the second neighbour in 64ths, 0..<64.
     @inline(__always)
     init(_ index: Int) {
         let taps = Taps.table[index]
