@@ -3,7 +3,7 @@
 import { ask } from "./connection.js";
 import { $, abbreviateHome, announce, attempt, copyPicture, formatDuration, formatSize, icon, make, toast } from "./elements.js";
 import { requestURL } from "./session.js";
-import { t, way } from "./words.js";
+import { arrowStep, t } from "./words.js";
 
 /// The size in bytes of the largest file that is shown here. A larger one must be opened from its folder.
 const largestShown = 256e6;
@@ -90,7 +90,7 @@ $("viewer-newer").onclick = () => move(-1);
 $("viewer-older").onclick = () => move(1);
 $("viewer").onkeydown = (event) => {
     if (event.target.closest("input, video")) return;
-    if (way(event.key)) { event.preventDefault(); move(way(event.key)); }
+    if (arrowStep(event.key)) { event.preventDefault(); move(arrowStep(event.key)); }
     if (event.key === "Delete") remove();
 };
 $("viewer-close").onclick = () => $("viewer").close();

@@ -117,9 +117,9 @@ let built = "";
 export function showControls(reply) {
     controls = reply.controls;
     // Rows are made anew only for other controls, so that the one that has the focus stays.
-    const shape = JSON.stringify([reply.camera, ...controls.map(({ value, inactive, automatic, ...fixed }) => fixed)]);
-    if (shape !== built) build();
-    built = shape;
+    const fixedParts = JSON.stringify([reply.camera, ...controls.map(({ value, inactive, automatic, ...fixed }) => fixed)]);
+    if (fixedParts !== built) build();
+    built = fixedParts;
     $("camera-controls").hidden = controls.length === 0;
     show();
 }

@@ -12,6 +12,8 @@ let photo = null;
 let isOn = false;
 /// The faces with their landmarks: {box, landmarks, corrected}; `box` says where one was found. Never changed in place, so that `past` can keep them.
 let faces = [];
+/// The landmarks of a mean face, from Guise.
+let meanFace = [];
 /// Counts faces that wear masks but can't be corrected, which are those of cats.
 let others = 0;
 /// The faces before each change that can be undone, and after each one that was undone.
@@ -55,7 +57,7 @@ async function load() {
     const answer = await attempt(request("/photo/faces", { method: "POST", body: own.file }).then((answer) => answer.json()));
     setBusy(false);
     if (!answer || photo?.file !== own.file || drag || before) return false;
-    ({ faces, width, height } = answer);
+    ({ faces, width, height, meanFace } = answer);
     others = Math.max(0, photo.count - faces.length);
     overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
     document.documentElement.style.setProperty("--photo-height", height / width);
@@ -131,7 +133,7 @@ async function addFace() {
     }
     // Not over one that was added before.
     const shift = faces.length % 4 * Math.min(width, height) / 16;
-    const landmarks = faceAt([width / 2 + shift, height * 0.42 + shift], Math.min(width, height) / 6);
+    const landmarks = faceAt(meanFace, [width / 2 + shift, height * 0.42 + shift], Math.min(width, height) / 6);
     // Nothing was found in an empty box.
     change([...faces, { box: [0, 0, 0, 0], landmarks, corrected: true }]);
     // The handle that moves the whole face.

@@ -5,7 +5,7 @@ import { on } from "./connection.js";
 import { $, announce, attempt, capitalize, icon, make, setPressed, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
-import { list, t, way } from "./words.js";
+import { arrowStep, list, t } from "./words.js";
 
 /// The kinds of masks, in the order of their tabs, with words that people may search for.
 const kinds = new Map(Object.entries({
@@ -35,17 +35,18 @@ const tiles = new Map();
 let kind = "";
 
 library.onChange(() => {
-    const names = [...library.all.keys()].join();
-    if ($("masks").dataset.names !== names) build(names);
+    // All that a tile shows of its mask's description.
+    const shown = JSON.stringify([...library.all.values()].map(({ name, title, author, tags, kind }) => [name, title, author, tags, kind]));
+    if ($("masks").dataset.shown !== shown) build(shown);
     show();
     if ($("kinds").dataset.starred !== String(library.favourites.length > 0)) buildKinds();
     if (kind === "favourites") find();
 });
 
-function build(names) {
+function build(shown) {
     seen.disconnect();
     tiles.clear();
-    $("masks").dataset.names = names;
+    $("masks").dataset.shown = shown;
     $("masks").replaceChildren(...[...library.all.values()].map((mask) => {
         const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
         const title = library.title(mask.name);
@@ -213,7 +214,7 @@ $("masks").addEventListener("keydown", (event) => {
         return act(buttons[at].dataset.mask);
     }
     const columns = buttons.filter((button) => button.offsetTop === buttons[0].offsetTop).length;
-    const steps = { ArrowLeft: way("ArrowLeft"), ArrowRight: way("ArrowRight"), ArrowUp: -columns, ArrowDown: columns };
+    const steps = { ArrowLeft: arrowStep("ArrowLeft"), ArrowRight: arrowStep("ArrowRight"), ArrowUp: -columns, ArrowDown: columns };
     const ends = { Home: 0, End: buttons.length - 1 };
     const to = event.key in ends ? ends[event.key] : event.key in steps ? at + steps[event.key] : null;
     if (to == null) return;

@@ -72,18 +72,7 @@ export const handles = [
 
 // MARK: a mean face
 
-/// The mean face, from the front: the eyes are 1 apart around the origin.
-const meanFace = [
-    [-1.14, .07], [-1.12, .37], [-1.08, .66], [-1.02, .95], [-.93, 1.23], [-.77, 1.47], [-.55, 1.66], [-.29, 1.81],
-    [0, 1.85], [.29, 1.81], [.55, 1.66], [.77, 1.47], [.93, 1.23], [1.02, .95], [1.08, .66], [1.12, .37], [1.14, .07],
-    [-.92, -.22], [-.78, -.36], [-.59, -.41], [-.38, -.39], [-.18, -.31], [.18, -.31], [.38, -.39], [.59, -.41],
-    [.78, -.36], [.92, -.22], [0, -.06], [0, .13], [0, .31], [0, .49], [-.21, .68], [-.11, .71], [0, .74], [.11, .71],
-    [.21, .68], [-.69, .01], [-.57, -.07], [-.43, -.07], [-.3, .02], [-.43, .05], [-.58, .05], [.3, .02], [.43, -.07],
-    [.57, -.07], [.69, .01], [.58, .05], [.43, .05], [-.41, 1.1], [-.26, .99], [-.11, .94], [0, .96], [.11, .94],
-    [.26, .99], [.41, 1.1], [.27, 1.23], [.12, 1.29], [0, 1.3], [-.12, 1.29], [-.27, 1.23], [-.34, 1.1], [-.11, 1.05],
-    [0, 1.06], [.11, 1.05], [.34, 1.1], [.11, 1.14], [0, 1.15], [-.11, 1.14],
-];
-
-/// The mean face with its eyes around a point.
+/// A face with its eyes around a point.
+/// @param meanFace its landmarks, in eye distances from the point between the eyes.
 /// @param distance of the eyes, pixels.
-export const faceAt = (middle, distance) => meanFace.map((point) => add(middle, point, distance));
+export const faceAt = (meanFace, middle, distance) => meanFace.map((point) => add(middle, point, distance));

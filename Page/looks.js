@@ -9,7 +9,7 @@ const items = new Map();
 
 library.onChange(() => {
     const entries = shelf();
-    const shown = entries.map(({ kind, name }) => `${kind} ${name}`).join("\n");
+    const shown = JSON.stringify(entries.map(({ kind, name, title }) => [kind, name, title]));
     if ($("shelf-list").dataset.shown !== shown) {
         $("shelf-list").dataset.shown = shown;
         items.clear();

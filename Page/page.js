@@ -15,7 +15,7 @@ import "./photo.js";
 import { refresh as refreshSettings } from "./settings.js";
 import { openSmall } from "./small.js";
 import { isMirrored, showStatus } from "./stage.js";
-import { t, way } from "./words.js";
+import { arrowStep, t } from "./words.js";
 import "./worn.js";
 
 // MARK: tabs
@@ -35,7 +35,7 @@ function choose(tab) {
 for (const tab of tabs) {
     tab.onclick = () => choose(tab);
     tab.onkeydown = (event) => {
-        const step = way(event.key);
+        const step = arrowStep(event.key);
         if (!step) return;
         const other = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
         choose(other);
@@ -117,8 +117,11 @@ on("connection", async ({ state }) => {
 
 $("small").onclick = () => attempt(openSmall(isMirrored));
 
-// Masks may have been edited while the page was hidden, and settings changed while another window had the focus.
+// Masks may have been edited, and settings changed, while the page was hidden or another window had the focus.
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });
-addEventListener("focus", () => refreshSettings().catch(() => {}));
+addEventListener("focus", () => {
+    refreshLibrary().catch(() => {});
+    refreshSettings().catch(() => {});
+});
 
 connect();

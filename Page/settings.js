@@ -1,13 +1,13 @@
 // Settings: controls for the configuration's keys, the camera, and the configuration's file.
 
 import { refresh as refreshControls } from "./camera-controls.js";
+import { onValues, refresh as refreshConfiguration, values } from "./configuration.js";
 import { ask, on } from "./connection.js";
 import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
 import { setMaxFaces, showMirror } from "./stage.js";
 import { languages, list, number, percent, t } from "./words.js";
 
-let values = {};
 let cameras = [];
 let source = "";
 
@@ -15,8 +15,8 @@ const read = (key) => key.split(".").reduce((value, part) => value?.[part], valu
 function write(key, value) {
     const parts = key.split(".");
     const last = parts.pop();
-    const place = parts.reduce((place, part) => (place[part] ??= {}), values);
-    place[last] = value;
+    const section = parts.reduce((section, part) => (section[part] ??= {}), values);
+    section[last] = value;
 }
 
 /// Sets a key of the current configuration, and shows Guise's notes about it.
@@ -68,7 +68,7 @@ function show({ evenFocused = false } = {}) {
         else if (evenFocused || control !== document.activeElement || control.type !== "range") control.value = value;
         if (control.type === "range") showNumber(control);
     }
-    showMirror(Boolean(read("view.mirror")));
+    showMirror();
     setMaxFaces(read("faces.max"));
     showStart();
     setPressed($("zoom"), read("view.zoom") === "face");
@@ -184,18 +184,11 @@ $("language").onchange = () => {
     location.reload();
 };
 
-// Another client, or undo, may have changed a setting.
-on("history", async () => {
-    const configuration = await ask("configuration").catch(() => null);
-    if (!configuration) return;
-    values = configuration.values;
-    show();
-});
+onValues(show);
 
 /// Fetches the current settings, which other programs can change too.
 export async function refresh() {
-    const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
-    values = configuration.values;
+    const [configuration, devices, status] = await Promise.all([refreshConfiguration(), ask("devices"), ask("status")]);
     $("config-file").textContent = configuration.file ? abbreviateHome(configuration.file) : t("No file yet: defaults apply");
     cameras = devices.devices.filter((device) => device.camera && !device.loopback);
     source = status.source ?? "";

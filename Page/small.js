@@ -51,9 +51,9 @@ export function mount(view, isMirrored) {
     };
     const redraw = () => {
         const shown = entries();
-        const names = shown.map(({ kind, name }) => `${kind} ${name}`).join("\n");
-        if (list.dataset.shown !== names) {
-            list.dataset.shown = names;
+        const labels = JSON.stringify(shown.map(({ kind, name, title }) => [kind, name, title]));
+        if (list.dataset.shown !== labels) {
+            list.dataset.shown = labels;
             list.replaceChildren(...shown.map((entry, at) => make(
                 "button", { type: "button", title: `${entry.title} (${at + 1})`, "aria-label": entry.title },
                 make("span", { className: "face" }, make("img", { className: "missing", alt: "", width: 56, height: 56, draggable: false })))));

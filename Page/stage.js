@@ -1,6 +1,7 @@
 // The picture: live view, comparison, tracking overlay, photos, recordings, panic, pause and freeze.
 
 import { keep } from "./album.js";
+import { isMirroredForOthers } from "./configuration.js";
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, debounce, formatDuration, formatSize, relay, setPressed } from "./elements.js";
 import { pixels } from "./pixels.js";
@@ -16,10 +17,10 @@ let photo = null;
 // MARK: the live picture
 
 /// Width by height of the picture.
-let shape = 16 / 9;
+let aspect = 16 / 9;
 
 /// The options of the stream. It has as many pixels as are shown; Guise sends large pictures less often.
-const viewer = () => `width=${pixels($("screen"), shape)}&rate=15`;
+const viewer = () => `width=${pixels($("screen"), aspect)}&rate=15`;
 
 const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&mirrored=${isMirrored() ? 1 : 0}&${viewer()}`;
 /// The current stream: its path, and the controller that ends it.
@@ -41,13 +42,13 @@ function look() {
 /// Starts the stream again if its options have changed.
 const renew = () => { if (live && live.path !== streamPath("after")) look(); };
 
-/// Gives the screen the picture's shape.
+/// Gives the screen the picture's aspect ratio.
 function fit() {
     const { width, height } = $("live");
     $("screen").classList.add("lit");
-    if (shape === width / height) return;
-    shape = width / height;
-    document.documentElement.style.setProperty("--shape", `${width} / ${height}`);
+    if (aspect === width / height) return;
+    aspect = width / height;
+    document.documentElement.style.setProperty("--aspect", `${width} / ${height}`);
 }
 document.addEventListener("visibilitychange", look);
 new ResizeObserver(debounce(300, renew)).observe($("screen"));
@@ -64,16 +65,13 @@ $("overlay").onclick = () => {
 // MARK: the mirror, which only this page shows
 
 let mirrorsPreview = localStorage.mirror !== "off";
-/// Whether the picture that others see is mirrored already.
-let mirrorsForOthers = false;
 
 /// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A placeholder
 /// has words on it.
-export const isMirrored = () => mirrorsPreview && !mirrorsForOthers;
+export const isMirrored = () => mirrorsPreview && !isMirroredForOthers();
 const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].includes(status.camera);
 
-export function showMirror(forOthers = mirrorsForOthers) {
-    mirrorsForOthers = forOthers;
+export function showMirror() {
     $("screen").classList.toggle("is-mirrored", isMirrored() && !isPlaceholder());
     setPressed($("mirror"), mirrorsPreview);
     $("mirror-mine").checked = mirrorsPreview;

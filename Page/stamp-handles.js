@@ -10,7 +10,7 @@ const faceInterval = 150;
 
 const isPhoto = () => $("screen").classList.contains("is-photo");
 const shown = () => isPhoto() ? $("photo") : $("live");
-const shapeOf = (element) => (element.naturalWidth ?? element.width) / (element.naturalHeight ?? element.height) || 16 / 9;
+const aspectOf = (element) => (element.naturalWidth ?? element.width) / (element.naturalHeight ?? element.height) || 16 / 9;
 const isMirrored = () => !isPhoto() && $("screen").classList.contains("is-mirrored");
 
 /// Makes the handles of a list of stamps.
@@ -24,23 +24,23 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
     const seenFace = () => isPhoto() ? null : face;
     let isDragging = false;
 
-    /// The picture's box in the screen, in CSS pixels, and its shape.
+    /// The picture's box in the screen, in CSS pixels, and its aspect ratio.
     function view() {
-        const shape = shapeOf(shown());
-        return { shape, ...contentBox(shown(), shape) };
+        const aspect = aspectOf(shown());
+        return { aspect, ...contentBox(shown(), aspect) };
     }
     /// From a place in the picture, in its heights, to CSS pixels in the screen.
-    function toScreen({ x, y }, { left, top, height, shape }) {
-        return { x: left + (isMirrored() ? shape - x : x) * height, y: top + y * height };
+    function toScreen({ x, y }, { left, top, height, aspect }) {
+        return { x: left + (isMirrored() ? aspect - x : x) * height, y: top + y * height };
     }
-    function toPicture(event, { left, top, height, shape }) {
+    function toPicture(event, { left, top, height, aspect }) {
         const screen = $("screen").getBoundingClientRect();
         const x = (event.clientX - screen.left - left) / height;
-        return { x: isMirrored() ? shape - x : x, y: (event.clientY - screen.top - top) / height };
+        return { x: isMirrored() ? aspect - x : x, y: (event.clientY - screen.top - top) / height };
     }
 
     /// Makes a handle follow the pointer.
-    /// @param moved tells what changes of a place, from the place, the way of the pointer, and where the pointer is.
+    /// @param moved tells what changes of a place, from the place, the offset of the pointer, and where the pointer is.
     function drag(handle, at, moved) {
         handle.onpointerdown = (event) => {
             if (event.button !== 0 || isDragging) return;
@@ -50,12 +50,12 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
             // A head that moves meanwhile would carry the stamp away from the pointer.
             const [box, own, begun] = [view(), seenFace(), stamps()[at]];
             const start = toPicture(event, box);
-            const place = placeOf(begun, own, box.shape);
+            const place = placeOf(begun, own, box.aspect);
             if (!place) return;
             isDragging = true;
             handle.onpointermove = (event) => {
                 const now = toPicture(event, box);
-                replace(at, placedAt(begun, { ...place, ...moved(place, { x: now.x - start.x, y: now.y - start.y }, now) }, own, box.shape));
+                replace(at, placedAt(begun, { ...place, ...moved(place, { x: now.x - start.x, y: now.y - start.y }, now) }, own, box.aspect));
             };
             handle.onpointerup = handle.onpointercancel = handle.onlostpointercapture = () => {
                 handle.onpointermove = handle.onpointerup = handle.onpointercancel = handle.onlostpointercapture = null;
@@ -71,15 +71,15 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
                 event.preventDefault();
                 return remove(at);
             }
-            const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-            if (!way) return;
+            const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+            if (!direction) return;
             event.preventDefault();
             event.stopPropagation();
-            const [{ shape }, own] = [view(), seenFace()];
-            const place = placeOf(stamps()[at], own, shape);
+            const [{ aspect }, own] = [view(), seenFace()];
+            const place = placeOf(stamps()[at], own, aspect);
             if (!place) return;
             const size = event.shiftKey ? 5 : 1;
-            replace(at, placedAt(stamps()[at], { ...place, ...step(place, way[0] * size * (isMirrored() ? -1 : 1), way[1] * size) }, own, shape));
+            replace(at, placedAt(stamps()[at], { ...place, ...step(place, direction[0] * size * (isMirrored() ? -1 : 1), direction[1] * size) }, own, aspect));
         };
     }
 
@@ -88,8 +88,8 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
         const circle = make("span", { className: "stamp-circle" });
         const middle = make("button", { type: "button", className: "stamp-move", "aria-label": t("Move {stamp}", { stamp: nameOf(stamps()[at]) }), title: t("Drag, or press the arrow keys") });
         const edge = make("button", { type: "button", className: "stamp-turn", "aria-label": t("Size and turn {stamp}", { stamp: nameOf(stamps()[at]) }), title: t("Drag, or press ↑ ↓ for the size and ← → to turn") });
-        drag(middle, at, (place, way) => ({ x: place.x + way.x, y: place.y + way.y }));
-        drag(edge, at, (place, way, now) => {
+        drag(middle, at, (place, offset) => ({ x: place.x + offset.x, y: place.y + offset.y }));
+        drag(edge, at, (place, offset, now) => {
             const [x, y] = [now.x - place.x, now.y - place.y];
             return { size: 2 * Math.hypot(x, y), angle: Math.atan2(y, x) * 180 / Math.PI };
         });
@@ -103,7 +103,7 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
         if (!element.isConnected) return;
         const box = view();
         for (const [at, group] of [...element.children].entries()) {
-            const place = placeOf(stamps()[at], seenFace(), box.shape);
+            const place = placeOf(stamps()[at], seenFace(), box.aspect);
             group.hidden = !place;
             if (!place) continue;
             const [circle, middle, edge] = group.children;
@@ -144,7 +144,7 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
             arrange();
         },
         /// The stamp on the picture or on each face. It stays where it is, unless that needs a face and none is there.
-        pinnedTo: (stamp, on) => pinnedTo(stamp, on, seenFace(), view().shape),
+        pinnedTo: (stamp, on) => pinnedTo(stamp, on, seenFace(), view().aspect),
         get isDragging() { return isDragging; },
     };
 }

@@ -85,8 +85,8 @@ export const percent = (value) => number(value, { style: "percent" });
 /// Joins words to a list.
 export const list = (texts) => texts.join(t(", "));
 
-/// The way that an arrow key leads along a line of elements: 1 to the next, -1 to the previous, 0 for other keys.
-export const way = (key) => ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0) * (isRightToLeft ? -1 : 1);
+/// The step that an arrow key takes along a line of elements: 1 to the next, -1 to the previous, 0 for other keys.
+export const arrowStep = (key) => ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0) * (isRightToLeft ? -1 : 1);
 
 /// Translates the texts of an element and their attributes.
 function translate(root) {

@@ -235,9 +235,9 @@ function beginDrag(event, item, grip) {
     const middle = middles[from];
     const start = event.clientY;
     grip.onpointermove = (event) => {
-        const way = event.clientY - start;
-        item.style.transform = `translateY(${way}px)`;
-        drag.to = items.filter((other, at) => other !== item && (at < from ? middles[at] < middle + way : middles[at] <= middle + way)).length;
+        const offset = event.clientY - start;
+        item.style.transform = `translateY(${offset}px)`;
+        drag.to = items.filter((other, at) => other !== item && (at < from ? middles[at] < middle + offset : middles[at] <= middle + offset)).length;
         items.forEach((other, at) => {
             if (other === item) return;
             const shift = at > from && at <= drag.to ? -room : at < from && at >= drag.to ? room : 0;

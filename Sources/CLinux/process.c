@@ -132,6 +132,13 @@ void clinux_child_await(pid_t pid) {
     (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
 }
 
+int clinux_child_has_ended(pid_t pid) {
+    siginfo_t info;
+    info.si_pid = 0;
+    // A child that was reaped already is an error, and has ended.
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) < 0 || info.si_pid != 0;
+}
+
 int clinux_child_wait(pid_t pid) {
     int status;
     const pid_t got = TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));

@@ -91,7 +91,9 @@ public struct Camera: FrameSource, ~Copyable {
 
     /// Lends the newest frame; older ones are queued again unread.
     /// - Throws: `Problem` of kind `gone` if the camera was unplugged or has stalled, and what `body` throws.
-    public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
+    public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws
+        -> FrameResult
+    {
         let now = monotonicSeconds()
         guard let filled = try ring.dequeueNewest() else {
             guard now - lastSign < Self.timeout else { throw stalled }
@@ -106,7 +108,7 @@ public struct Camera: FrameSource, ~Copyable {
             return .nothing
         }
         var time = clock.stamp(filled.time ?? now)
-        time.taken = filled.time ?? now
+        time.captureTime = filled.time ?? now
         lastSign = now
         if !isNative { layout = decoded.layout }
         guard isNative else {

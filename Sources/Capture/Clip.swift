@@ -11,11 +11,12 @@ public struct Clip: FrameSource, ~Copyable {
     public let layout: FrameLayout
     /// Frames per second; nil for photos.
     public let rate: Double?
-    /// The current decoder's pipe. It changes when a looped clip restarts, and is nil after the end.
+    /// The current decoder's pipe, or after the end of its output its standard error, until it exits. It changes when a
+    /// looped clip restarts, and is nil after the end.
     public private(set) var descriptor: CInt?
     /// The number of frames that were cut off at the clip's end.
     public private(set) var damaged = 0
-    /// What was wrong with a clip that could be read only in part; nil if nothing is known.
+    /// What was wrong with a clip's pictures; nil if nothing is known.
     public private(set) var warning: String?
 
     private let file: MediaFile
@@ -34,6 +35,11 @@ public struct Clip: FrameSource, ~Copyable {
     private var delivered = 0
     /// The number of frames delivered in this run through the file.
     private var deliveredInRun = 0
+    /// When the current decoder closed its output, in nanoseconds of the monotonic clock; nil before.
+    private var outputEnd: UInt64?
+
+    /// Nanoseconds that a decoder may take to exit after the end of its output. It usually takes some milliseconds.
+    private static let exitTimeout: UInt64 = 5_000_000_000
 
     /// Opens and probes the file, and starts to decode.
     /// - Parameters:
@@ -74,30 +80,37 @@ public struct Clip: FrameSource, ~Copyable {
     ///   `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
-    ) throws -> Arrival {
-        guard decoder != nil else {
-            // A photo remains in `frame`.
-            guard loop, file.isPhoto, delivered > 0 else { return .end }
+    ) throws -> FrameResult {
+        if file.isPhoto, delivered > 0 {
+            // It remains in `frame`.
+            _ = finishDecoder()
+            guard loop else { return .end }
             try deliverFrame(body)
             return .frame
         }
+        guard decoder != nil else { return .end }
+        guard outputEnd == nil else { return try endRun() }
         while bytesRead < layout.byteCount {
             switch try decoder?.read(into: &frame, from: bytesRead) ?? .end {
             case .bytes(let count): bytesRead += count
             case .nothing: return .nothing
-            case .end: return try endRun()
+            case .end:
+                endOutput()
+                return try endRun()
             }
         }
         decoder?.drainErrors()
         bytesRead = 0
-        if file.isPhoto { _ = finishDecoder() }
+        if file.isPhoto { (descriptor, outputEnd) = (nil, monotonicTime()) }
         startNextDecoder()
         try deliverFrame(body)
         return .frame
     }
 
-    /// Waits until `withFrame` can make progress.
-    public func wait() { decoder?.wait() }
+    /// Waits until `withFrame` can make progress, at most a second.
+    public func wait() {
+        if let descriptor { waitUntilReady(descriptor, milliseconds: 1000) }
+    }
 
     /// Lends the last frame again, until data of the next one arrives.
     public mutating func withLastFrame(
@@ -127,22 +140,35 @@ public struct Clip: FrameSource, ~Copyable {
         nextDecoder = try? file.decode()
     }
 
-    private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
-        guard var ended = decoder.take() else { return nil }
-        descriptor = nil
-        let exit = ended.finish()
-        return (exit, ended.lastLine.map(MediaFile.withoutInputName))
+    /// Reaps the decoder if it has exited. The frame loop must not wait for that, so that this doesn't either.
+    /// - Returns: nil if it hasn't exited yet. One that takes too long is killed.
+    private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lines: [String])? {
+        guard var ending = decoder.take() else { return nil }
+        ending.drainErrors()
+        guard ending.hasExited else {
+            if let outputEnd, monotonicTime() > outputEnd + Self.exitTimeout { ending.requestKill() }
+            decoder = consume ending
+            return nil
+        }
+        (descriptor, outputEnd) = (nil, nil)
+        return (ending.finish(), ending.lines.map(MediaFile.withoutInputName))
     }
 
-    /// Handles the end of the decoder's output: the clip is over, or something went wrong.
-    private mutating func endRun() throws -> Arrival {
+    /// Handles the end of the decoder's output.
+    private mutating func endOutput() {
         if bytesRead > 0 {
             damaged += 1
             isTorn = true
         }
         bytesRead = 0
-        guard let (exit, lastLine) = finishDecoder() else { return .end }
-        let reason = lastLine.map { ": \($0)" } ?? ""
+        outputEnd = monotonicTime()
+        descriptor = decoder?.errors
+    }
+
+    /// Handles the decoder's exit: the clip is over, or something went wrong.
+    private mutating func endRun() throws -> FrameResult {
+        guard let (exit, lines) = finishDecoder() else { return .nothing }
+        let reason = lines.last.map { ": \($0)" } ?? ""
         if case .signal = exit {
             throw Problem(
                 .gone, "ffmpeg stopped decoding \(file.path) after \(delivered) frames (\(exit))\(reason)",
@@ -153,8 +179,8 @@ public struct Clip: FrameSource, ~Copyable {
                 .unusable, "cannot decode \(file.path): ffmpeg produced no frame (\(exit))\(reason)",
                 fix: "the file is damaged; try another copy")
         }
-        if let lastLine {
-            warning = "\(file.path) is damaged, only \(deliveredInRun) frames could be read: \(lastLine)"
+        if let damage = damage(exit, lines) {
+            warning = "\(file.path) is damaged, \(deliveredInRun) frames could be read: \(damage)"
         }
         guard loop else { return .end }
         (runLength, deliveredInRun) = (deliveredInRun, 0)
@@ -166,6 +192,14 @@ public struct Clip: FrameSource, ~Copyable {
 }
 
 extension Clip {
+    /// What was wrong with the pictures of a run; nil if nothing was.
+    private func damage(_ exit: ChildProcess.Exit, _ lines: [String]) -> String? {
+        let codec = file.codec
+        if let line = lines.last(where: { MediaFile.reportsDamage($0, codec: codec) }) { return line }
+        if exit != .status(0) { return lines.last ?? "ffmpeg's \(exit)" }
+        return isTorn ? "the last frame is incomplete" : nil
+    }
+
     /// Lends the first picture of a photo or clip, once it is decoded.
     /// - Throws: what `Clip` throws for the file, and what `body` throws.
     public static func firstPicture(

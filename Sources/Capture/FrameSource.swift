@@ -23,7 +23,7 @@ public protocol FrameSource: ~Copyable, Sendable {
     /// `body`.
     /// - Throws: `Problem` of kind `gone` if the source ended unexpectedly (unplugged, decoder killed), and what `body`
     ///   throws.
-    mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival
+    mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> FrameResult
 
     /// Lends the last frame again, if it is still complete.
     /// - Returns: false if it is no longer available, without calling `body`.
@@ -38,16 +38,16 @@ public struct FrameTime: Equatable, Sendable {
     /// Seconds since the source's first frame, by the source's own clock.
     public var seconds: Double
     /// When the frame was taken, in seconds of the monotonic clock; nil if the source has no real time.
-    public var taken: Double?
+    public var captureTime: Double?
 
     /// Creates a time of a source's own clock.
-    public init(number: Int, seconds: Double, taken: Double? = nil) {
-        (self.number, self.seconds, self.taken) = (number, seconds, taken)
+    public init(number: Int, seconds: Double, captureTime: Double? = nil) {
+        (self.number, self.seconds, self.captureTime) = (number, seconds, captureTime)
     }
 }
 
 /// The result of requesting a frame from a source.
-public enum Arrival: Equatable, Sendable {
+public enum FrameResult: Equatable, Sendable {
     /// `body` was called.
     case frame
     /// No frame yet: poll again.

@@ -15,6 +15,8 @@ public struct MediaLimits: Sendable {
     var decoder: Int
     /// Whether the time limit for photos applies to clips too.
     var isBriefForClips: Bool
+    /// The decoder's program; tests have others.
+    var program = "ffmpeg"
 
     /// For files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
     public static let named = MediaLimits(
@@ -204,7 +206,9 @@ struct MediaFile: ~Copyable {
 
     /// The arguments that decode the file to raw frames on standard output.
     private var decoderArguments: [String] {
-        ["ffmpeg", "-v", "error", "-nostdin"] + (isPhoto ? ["-noautorotate"] : []) + inputArguments
+        // Without room for errors, a picture that can't be decoded shows in the exit status.
+        [bounds.program, "-v", "error", "-nostdin", "-max_error_rate", "0"] + (isPhoto ? ["-noautorotate"] : [])
+            + inputArguments
             + ["-map", "0:v:0", "-vf", filters, "-fps_mode", "passthrough", "-f", "rawvideo"]
             + (isPhoto ? ["-frames:v", "1"] : []) + ["pipe:1"]
     }
@@ -223,6 +227,20 @@ struct MediaFile: ~Copyable {
             let b = Double(parts[1]), a > 0, b > 0, (0.01...1000).contains(a / b)
         else { return nil }
         return a / b
+    }
+
+    /// Lines of decoders that are about metadata, or about what they have put right.
+    private static let harmless = [
+        "unable to decode APP fields", "SEI type", "mmco: unref short failure", "co located POCs unavailable",
+    ]
+
+    /// Whether a line of ffmpeg's standard error says that pictures are missing or damaged. Other lines are about sound,
+    /// times or metadata.
+    static func reportsDamage(_ line: String, codec: String) -> Bool {
+        // The demuxers' words for files that end too early.
+        if line.contains("ended prematurely") || line.contains("partial file") { return true }
+        // A line begins with the name of the part of ffmpeg that it comes from: a decoder's is its codec's.
+        return line.hasPrefix("[\(codec) @ ") && !harmless.contains { line.contains($0) }
     }
 
     /// ffmpeg's message without the input name that we chose.

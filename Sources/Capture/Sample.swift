@@ -60,9 +60,9 @@ public struct Sample: FrameSource, ~Copyable {
     /// - Throws: what `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
-    ) throws -> Arrival {
+    ) throws -> FrameResult {
         convert(background, into: &frame)
-        guard let map = place(number).inverse else { return .nothing }
+        guard let map = portraitToFrame(number).inverse else { return .nothing }
         warp(portrait, by: map, onto: &frame)
         number += 1
         return try withLastFrame(body) ? .frame : .nothing
@@ -81,7 +81,7 @@ public struct Sample: FrameSource, ~Copyable {
     ///
     /// Pans by a quarter of the width, rolls by 25 degrees, and scales from 0.7 to 1.5 times the frame's height, each
     /// with its own period.
-    func place(_ number: Int) -> Affine {
+    func portraitToFrame(_ number: Int) -> Affine {
         let seconds = Float((Double(number) / framesPerSecond).truncatingRemainder(dividingBy: Self.period))
         func wave(_ period: Float) -> Float { Frames.sin(2 * .pi * seconds / period) }
         let size = Point(Float(layout.width), Float(layout.height))

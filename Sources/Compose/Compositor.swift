@@ -108,10 +108,10 @@ public struct Compositor: ~Copyable {
         return nil
     }
 
-    /// Whether a mask in use has a layer of a stage.
-    private func has(_ stage: MaskLayer.Stage) -> Bool {
+    /// Whether a mask in use has a layer of a pass.
+    private func has(_ pass: MaskLayer.Pass) -> Bool {
         for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers where layer.stage == stage { return true }
+            for layer in mask.layers where layer.pass == pass { return true }
         }
         return false
     }
@@ -254,12 +254,12 @@ public struct Compositor: ~Copyable {
         }
     }
 
-    /// Draws the layers of a stage, in order.
-    private mutating func drawLayers(_ stage: MaskLayer.Stage, on canvas: inout Canvas, elapsed: Double) {
+    /// Draws the layers of a pass, in order.
+    private mutating func drawLayers(_ pass: MaskLayer.Pass, on canvas: inout Canvas, elapsed: Double) {
         var index = 0
         for mask in masks {
             for layer in mask.layers {
-                if layer.stage == stage {
+                if layer.pass == pass {
                     draw(
                         layer, index, on: &canvas, opacity: mask.opacity, personSlot: mask.personSlot,
                         elapsed: Float(max(0, min(elapsed, 1))))

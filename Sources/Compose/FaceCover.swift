@@ -22,7 +22,7 @@ public struct FaceCover: ~Copyable {
     private struct MissingFace {
         var id = 0
         /// Bounding box of the head, in pixels of the searched frame.
-        var place = Rect(x: 0, y: 0, width: 0, height: 0)
+        var rect = Rect(x: 0, y: 0, width: 0, height: 0)
         /// When the face was last seen, in seconds.
         var since = 0.0
         /// Whether the face was not tracked in the frame before.
@@ -33,8 +33,8 @@ public struct FaceCover: ~Copyable {
         /// The area to cover at a time. It grows with each second.
         func area(at time: Double) -> Rect {
             let growth = 1 + Float(time - since) * FaceCover.growth
-            let (width, height) = (place.width * growth, place.height * growth)
-            return Rect(x: place.center.x - width / 2, y: place.center.y - height / 2, width: width, height: height)
+            let (width, height) = (rect.width * growth, rect.height * growth)
+            return Rect(x: rect.center.x - width / 2, y: rect.center.y - height / 2, width: width, height: height)
         }
     }
 
@@ -176,21 +176,21 @@ public struct FaceCover: ~Copyable {
                 continue
             }
             missing.append(
-                MissingFace(id: before.id, place: before.place, since: time, isRefuted: refuted.contains(before.id)))
+                MissingFace(id: before.id, rect: before.rect, since: time, isRefuted: refuted.contains(before.id)))
         }
         known.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.maxCovers) {
             let outline = HeadOutline(face)
             let half = outline.halfSize
-            let place = Rect(
+            let rect = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
-            known.append(MissingFace(id: face.id, place: place, since: time, isNew: !knownBefore.contains(face.id)))
+            known.append(MissingFace(id: face.id, rect: rect, since: time, isNew: !knownBefore.contains(face.id)))
         }
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
-            let isOut = (lost.isRefuted || Self.isLeaving(lost.place, size)) && time - lost.since > Self.timeout
+            let isOut = (lost.isRefuted || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout
             return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
     }
@@ -198,7 +198,7 @@ public struct FaceCover: ~Copyable {
     /// Whether a lost face is tracked again with another id. A face that was tracked before may be a neighbour, so it
     /// must be in the very same place, where the tracker had two tracks of one face.
     private static func mayBe(_ lost: MissingFace, _ face: MissingFace) -> Bool {
-        let (a, b) = (lost.place, face.place)
+        let (a, b) = (lost.rect, face.rect)
         let distance = (a.center - b.center).length
         return face.isNew
             ? distance < max(a.width, a.height, b.width, b.height) / 2 : distance < min(a.width, b.width) / 4
@@ -206,8 +206,8 @@ public struct FaceCover: ~Copyable {
 
     /// Whether the frame's edge cuts into the face itself. If a person sits close to the camera, the edge always cuts
     /// off hair or a shoulder.
-    private static func isLeaving(_ place: Rect, _ size: (width: Int, height: Int)) -> Bool {
-        let (middle, quarter) = (place.center, Point(place.width, place.height) / 4)
+    private static func isLeaving(_ rect: Rect, _ size: (width: Int, height: Int)) -> Bool {
+        let (middle, quarter) = (rect.center, Point(rect.width, rect.height) / 4)
         return middle.x < quarter.x || middle.y < quarter.y || middle.x > Float(size.width) - quarter.x
             || middle.y > Float(size.height) - quarter.y
     }

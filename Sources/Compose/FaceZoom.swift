@@ -111,13 +111,13 @@ public struct FaceZoom: Sendable {
             clamped(middle.y + Self.above * height, whole.y, whole.height, height), width)
     }
 
-    private var shape: Float { whole.height / whole.width }
+    private var heightPerWidth: Float { whole.height / whole.width }
 
     /// Whether an intended view is outside the band around the target.
     private func isOut(_ wanted: View) -> Bool {
         let off = wanted - target
         let ratio = wanted.z / target.z
-        return abs(off.x) > Self.band * target.z || abs(off.y) > Self.band * target.z * shape
+        return abs(off.x) > Self.band * target.z || abs(off.y) > Self.band * target.z * heightPerWidth
             || max(ratio, 1 / ratio) > exp(Self.sizeBand)
     }
 

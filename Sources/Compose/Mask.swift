@@ -162,42 +162,49 @@ public struct MaskLibrary: Sendable {
 
     private func folder(of name: String) -> String? { folders.first { $0.name == name }?.path }
 
-    /// The names of a mask and of all masks that it includes, as far as their descriptions can be read: an edit of any
-    /// of them may affect this mask.
-    func includeClosure(of name: String) -> [String] {
-        var names = [name]
+    /// A mask and all masks that it includes.
+    func family(of name: String) -> MaskFamily {
+        var members = [(name: name, description: description(of: name))]
         var next = 0
-        while next < names.count, names.count <= Self.maxIncludes {
-            for included in includes(of: names[next]) where !names.contains(included) { names.append(included) }
+        while next < members.count, members.count <= Self.maxIncludes {
+            for included in members[next].description?["include"]?.elements.compactMap(\.string) ?? []
+            where !members.contains(where: { $0.name == included }) {
+                members.append((included, description(of: included)))
+            }
             next += 1
         }
-        return names
-    }
-
-    private func includes(of name: String) -> [String] {
-        description(of: name)?["include"]?.elements.compactMap(\.string) ?? []
+        return MaskFamily(members: members)
     }
 
     /// The parsed `mask.json`; nil if it can't be read.
-    func description(of name: String) -> JSON? {
+    private func description(of name: String) -> JSON? {
         guard let folder = folder(of: name), let path = try? Art.resolvePath(folder, "mask.json"),
             let text = try? contents(of: path, limit: Self.largestDescription)
         else { return nil }
         return try? JSON(text, file: path)
     }
 
-    /// Whether a mask, or one that it includes, has a layer that needs the things that the user has taught.
-    func usesThings(_ name: String) -> Bool {
-        includeClosure(of: name).contains { member in
-            (description(of: member)?["layers"]?.elements ?? []).contains {
+    /// The versions of all files of a mask and of the masks that it includes. They differ after an edit.
+    public func fileVersions(of name: String) -> [FileVersion] { fileVersions(of: family(of: name)) }
+
+    func fileVersions(of family: MaskFamily) -> [FileVersion] {
+        family.members.flatMap { folder(of: $0.name).map { treeVersions(in: $0) } ?? [] }
+    }
+}
+
+/// A mask and all masks that it includes, through all levels: an edit of any of them may affect it. Each description is
+/// parsed once.
+struct MaskFamily {
+    /// The names with the parsed `mask.json`, the mask itself first; nil if that can't be read.
+    let members: [(name: String, description: JSON?)]
+
+    /// Whether one of the masks has a layer that needs the things that the user has taught.
+    var usesThings: Bool {
+        members.contains { member in
+            (member.description?["layers"]?.elements ?? []).contains {
                 let kind = $0["kind"]?.string.flatMap(LayerKind.named)
                 return kind?.needsThings ?? false || $0["when"]?["object"] != nil
             }
         }
-    }
-
-    /// The versions of all files of a mask and of the masks that it includes. They differ after an edit.
-    public func fileVersions(of name: String) -> [FileVersion] {
-        includeClosure(of: name).flatMap { folder(of: $0).map { treeVersions(in: $0) } ?? [] }
     }
 }

@@ -306,8 +306,9 @@ struct LoadedMasks: Sendable {
 
     /// The versions of all files that a mask is made of, the pictures of taught things among them.
     private func fileVersions(of name: String, _ library: MaskLibrary) -> [FileVersion] {
-        let versions = library.fileVersions(of: name)
-        guard let things = target.things, library.usesThings(name) else { return versions }
+        let family = library.family(of: name)
+        let versions = library.fileVersions(of: family)
+        guard let things = target.things, family.usesThings else { return versions }
         return versions + things.fileVersions
     }
 
@@ -368,12 +369,13 @@ struct LoadedMasks: Sendable {
     /// be, and those in which masks are searched for.
     func folders(for selections: [MaskSelection]) -> (files: [String], names: [String]) {
         let library = MaskLibrary(searchPaths: searchPaths)
-        let family = Set(selections.flatMap { library.includeClosure(of: $0.mask) })
+        let families = selections.map { library.family(of: $0.mask) }
+        let names = Set(families.flatMap { $0.members.map(\.name) })
             .filter { !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("/") }.sorted()
-        let files = family.flatMap { name in
+        let files = names.flatMap { name in
             searchPaths.flatMap { treeVersions(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
         }
-        let isTaught = target.things != nil && selections.contains { library.usesThings($0.mask) }
+        let isTaught = target.things != nil && families.contains(where: \.usesThings)
         let things = isTaught ? target.things?.folders ?? [] : []
         return (files + things.filter(isFolder), (searchPaths + things.prefix(1)).compactMap(Self.nearestExisting))
     }

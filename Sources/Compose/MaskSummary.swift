@@ -18,7 +18,7 @@ public struct MaskSummary: Equatable, Sendable {
     /// Whether `random` and `surprise` may choose it during work.
     public let isFitForWork: Bool
     /// The options by name.
-    public let choices: [String: MaskOption]
+    public let options: [String: MaskOption]
     /// Default values of the options, by the same names.
     public let defaults: [String: String]
     /// Options for a picture of the mask. A mask that writes nothing before the user has written something would look
@@ -38,22 +38,21 @@ extension MaskLibrary {
 
     /// The summary of a mask; nil if there is no such mask, or its description can't be read.
     public func summary(of name: String) -> MaskSummary? {
-        guard let json = description(of: name) else { return nil }
+        let family = family(of: name)
+        guard let json = family.members.first?.description else { return nil }
         var found = OptionCollector()
-        for member in includeClosure(of: name) {
-            if let description = description(of: member) { found.collect(from: description) }
-        }
+        for description in family.members.compactMap(\.description) { found.collect(from: description) }
         return MaskSummary(
             name: name, title: json["title"]?.string ?? name, author: json["author"]?.string ?? "",
             tags: json["tags"]?.elements.compactMap(\.string) ?? [],
             kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
-            isFitForWork: json["fitForWork"]?.bool ?? false, choices: found.choices, defaults: found.defaults,
-            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: usesThings(name))
+            isFitForWork: json["fitForWork"]?.bool ?? false, options: found.options, defaults: found.defaults,
+            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: family.usesThings)
     }
 
     /// Collects options from the descriptions of a mask and of the masks that it includes.
     private struct OptionCollector {
-        var choices: [String: MaskOption] = [:]
+        var options: [String: MaskOption] = [:]
         var defaults: [String: String] = [:]
         var kinds: Set<MaskKind> = []
         var isPersonal = true
@@ -69,15 +68,15 @@ extension MaskLibrary {
                 let kind = layer["kind"]?.string.flatMap(LayerKind.named)
                 for key in ["tint", "color", "to"] {
                     guard let name = layer[key]?["name"]?.string else { continue }
-                    choices[name] = .color
+                    options[name] = .color
                     defaults[name] = layer[key]?["color"]?.string
                 }
                 if let names = layer["palettes"]?.keys.sorted(), !names.isEmpty {
-                    choices["palette"] = .palette(names)
+                    options["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
                 for (name, option) in kind?.options(layer) ?? [:] {
-                    (choices[name], defaults[name]) = (option.option, option.standard)
+                    (options[name], defaults[name]) = (option.option, option.standard)
                 }
                 if kind?.isOnPicture(layer) == true { isPersonal = false }
             }

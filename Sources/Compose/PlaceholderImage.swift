@@ -27,8 +27,8 @@ public enum PlaceholderImage {
         let art = try Art(svg: svg(title, lines(of: text), layout), density: 1, range: layout.range)
         // Whole coordinates are pixel centres, so the first pixel's edge is at -0.5.
         guard let level = art.levels.first, let toArt = level.map.inverse else { return }
-        let place = Affine(a: 1, b: 0, c: 0, d: 1, tx: -0.5, ty: -0.5)
-        blend(level.sprite, by: place.after(toArt), opacity: 1, onto: &frame)
+        let toPixels = Affine(a: 1, b: 0, c: 0, d: 1, tx: -0.5, ty: -0.5)
+        blend(level.sprite, by: toPixels.after(toArt), opacity: 1, onto: &frame)
     }
 
     /// The SVG of a mask with two eyes, the title and the lines, in the middle of the picture.

@@ -41,23 +41,23 @@ public struct Scaler: ~Copyable {
     }
 
     /// Sets the visible part of the input, from the next frame on.
-    /// - Parameter place: in pixels, inside `part` and with its aspect ratio.
+    /// - Parameter part: in pixels, inside the `part` that may be shown, and with its aspect ratio.
     /// - Precondition: the scaler was made with `canMove`.
-    public mutating func setVisibleRect(_ place: Rect) {
+    public mutating func setVisibleRect(_ part: Rect) {
         precondition(canMove, "the scaler was not made with canMove")
-        guard place != visibleRect else { return }
-        visibleRect = place
-        map = Self.map(from: place, to: region)
-        scaler?.setPart(place)
+        guard part != visibleRect else { return }
+        visibleRect = part
+        map = Self.map(from: part, to: region)
+        scaler?.setPart(part)
     }
 
-    private static func map(from place: Rect, to region: PixelRect) -> Affine {
-        let x = Float(region.width) / place.width
-        let y = Float(region.height) / place.height
+    private static func map(from part: Rect, to region: PixelRect) -> Affine {
+        let x = Float(region.width) / part.width
+        let y = Float(region.height) / part.height
         // Whole coordinates are pixel centres, so edges are half a pixel before them.
         return Affine(
-            a: x, b: 0, c: 0, d: y, tx: Float(region.x) + x / 2 - 0.5 - x * place.x,
-            ty: Float(region.y) + y / 2 - 0.5 - y * place.y)
+            a: x, b: 0, c: 0, d: y, tx: Float(region.x) + x / 2 - 0.5 - x * part.x,
+            ty: Float(region.y) + y / 2 - 0.5 - y * part.y)
     }
 
     /// Scales and converts a frame into `frame`.

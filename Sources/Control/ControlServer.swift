@@ -123,10 +123,10 @@ public final class ControlServer: Sendable {
             let (pending, isOpen) = outbox.withLock { outbox in
                 // Without it nobody can be served: this is the end, as if the server was closed.
                 if !hasPolled { outbox.isOpen = false }
-                let taken = outbox
+                let pending = outbox
                 outbox.answers.removeAll()
                 outbox.newClients.removeAll()
-                return (taken, outbox.isOpen)
+                return (pending, outbox.isOpen)
             }
             for (topic, event) in listened ? daemon.pendingEvents() : [] {
                 let line = event.text

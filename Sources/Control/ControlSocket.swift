@@ -78,7 +78,7 @@ public struct Listener: ~Copyable, Sendable {
                 let holder = Self.peer(of: other).map { processName($0.process) } ?? "another program"
                 throw Self.busy(path, holder)
             }
-            if unsafe unlink(path) == 0 { made = unsafe clinux_local_listen(path) }
+            if removeFile(path) { made = unsafe clinux_local_listen(path) }
         }
         guard made >= 0 else {
             throw Problem(
@@ -90,7 +90,7 @@ public struct Listener: ~Copyable, Sendable {
     }
 
     deinit {
-        if let path { unsafe unlink(path) }
+        if let path { removeFile(path) }
         close(descriptor)
     }
 

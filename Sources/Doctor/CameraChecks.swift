@@ -10,16 +10,16 @@ extension Check {
             let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
             return isHidden ? nil : .warning("there is no camera: Guise shows the sample", fix: "plug a camera in")
         }
-        var taken: [(path: String, holders: [Holder])] = []
+        var inUse: [(path: String, holders: [Holder])] = []
         for camera in cameras {
             let holders = system.holders(of: camera.path)
             if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(camera.path)") }
             guard system.isTaken(camera.path) else {
                 return .ok("\(camera.label ?? "a camera") (\(camera.path)) is free")
             }
-            taken.append((camera.path, holders))
+            inUse.append((camera.path, holders))
         }
-        let (path, holders) = taken[0]
+        let (path, holders) = inUse[0]
         guard !holders.isEmpty else {
             return .error("\(path) is in use by another user's program", fix: "sudo fuser -v \(path)")
         }

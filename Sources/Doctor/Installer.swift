@@ -9,11 +9,11 @@ public struct Installer {
     /// The path of the guise executable, as the units start it.
     private let program: String
     private let completions: [Shell: String]
-    private let choices: Choices
+    private let options: Options
     private let user: Console
 
     /// The options of the command.
-    public struct Choices: Sendable {
+    public struct Options: Sendable {
         /// Only print what would be done.
         public var isDry = false
         /// Also install or remove the virtual camera, which needs root.
@@ -48,7 +48,7 @@ public struct Installer {
     ///   - completions: the completion scripts; a shell without one gets no completions.
     /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home folder.
     public init(
-        _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Console
+        _ system: System, program: String, completions: [Shell: String], options: Options, user: Console
     ) throws(Problem) {
         guard system.user != 0 else {
             throw Problem(
@@ -59,7 +59,7 @@ public struct Installer {
             throw Problem(.missing, "there is no home folder to install into", fix: "set HOME")
         }
         (self.system, self.program, self.completions) = (system, program, completions)
-        (self.choices, self.user) = (choices, user)
+        (self.options, self.user) = (options, user)
     }
 
     // MARK: install
@@ -73,7 +73,7 @@ public struct Installer {
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
             user.print("for completion in zsh, add this line to ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
-        guard choices.hasModule else { return }
+        guard options.hasModule else { return }
         // One virtual camera is enough: two of the same name confuse.
         if try !installCamera() { try installModule() }
     }
@@ -133,11 +133,11 @@ public struct Installer {
     private func write(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
         guard there != file.text else { return user.print("already installed: \(file.path)") }
-        if InstalledFile.state(of: there) == .edited, !choices.hasEdited {
+        if InstalledFile.state(of: there) == .edited, !options.hasEdited {
             return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
-        user.print("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
-        guard !choices.isDry else { return }
+        user.print("\(options.isDry ? "would write" : "wrote"): \(file.path)")
+        guard !options.isDry else { return }
         let path = system.root + file.path
         do {
             try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
@@ -152,7 +152,7 @@ public struct Installer {
     private func startUnits(enabling: Bool = true) {
         let start = enabling ? ["enable", "--now", "guise.socket"] : ["start", "guise.socket"]
         let commands = [["daemon-reload"], start].map { ["systemctl", "--user"] + $0 }
-        if choices.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
+        if options.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
         // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
@@ -175,7 +175,7 @@ public struct Installer {
         user.print("the package has installed the units, the completions and the USB camera's service")
         for path in ownFiles { try removeOwn(path) }
         startUnits(enabling: false)
-        guard choices.hasModule else { return }
+        guard options.hasModule else { return }
         guard system.hasVirtualUSB, system.has("/run/systemd/system") else { return try installModule() }
         let old = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !old.isEmpty || system.usbCamera == nil else { return }
@@ -267,7 +267,7 @@ public struct Installer {
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
         }
-        guard !choices.isDry else { return true }
+        guard !options.isDry else { return true }
         guard let helper, let confirm = user.confirm else {
             user.print(
                 helper == nil
@@ -303,7 +303,7 @@ public struct Installer {
                 try remove("\(units)/\(link)")
             }
         }
-        if !choices.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
+        if !options.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
         if let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
@@ -317,7 +317,7 @@ public struct Installer {
             user.print("kept, because it is yours: \(own)")
         }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
-        guard choices.hasModule else { return }
+        guard options.hasModule else { return }
         uninstallCamera()
         uninstallModule()
     }
@@ -331,7 +331,7 @@ public struct Installer {
     private func removeOwn(_ path: String) throws(Problem) {
         switch InstalledFile.state(of: system.text(path)) {
         case .absent: break
-        case .edited where !choices.hasEdited:
+        case .edited where !options.hasEdited:
             user.print("kept, because it was edited (--force removes it): \(path)")
         case .ours, .edited: try remove(path)
         }
@@ -340,7 +340,7 @@ public struct Installer {
     private func stopUnits() {
         let command = ["systemctl", "--user", "disable", "--now", "guise.socket", "guise.service"]
         guard system.has("\(system.unitFolder ?? "")/guise.socket") else { return }
-        if choices.isDry { return user.print("would run: \(command.joined(separator: " "))") }
+        if options.isDry { return user.print("would run: \(command.joined(separator: " "))") }
         if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
@@ -349,8 +349,8 @@ public struct Installer {
         let files = FileManager.default
         // A dangling link counts as existing.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
-        user.print("\(choices.isDry ? "would remove" : "removed"): \(path)")
-        guard !choices.isDry else { return }
+        user.print("\(options.isDry ? "would remove" : "removed"): \(path)")
+        guard !options.isDry else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }

@@ -41,12 +41,12 @@ public struct Redactor: Sendable {
     public func redact(_ text: String) -> String {
         replacements.reduce(text) { text, replacement in
             var (result, rest) = ("", text[...])
-            while let place = Self.range(of: replacement.name, in: rest) {
+            while let range = Self.range(of: replacement.name, in: rest) {
                 let isWhole =
-                    !(rest[..<place.lowerBound].last ?? result.last ?? " ").isLetter
-                    && !(rest[place.upperBound...].first ?? " ").isLetter
-                result += rest[..<place.lowerBound] + (isWhole ? replacement.with : String(rest[place]))
-                rest = rest[place.upperBound...]
+                    !(rest[..<range.lowerBound].last ?? result.last ?? " ").isLetter
+                    && !(rest[range.upperBound...].first ?? " ").isLetter
+                result += rest[..<range.lowerBound] + (isWhole ? replacement.with : String(rest[range]))
+                rest = rest[range.upperBound...]
             }
             return result + rest
         }

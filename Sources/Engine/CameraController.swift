@@ -6,7 +6,7 @@ import SystemKit
 /// second at first, then less often.
 package final class CameraController: Sendable {
     /// The source that is to be open.
-    package struct CameraRequest: Equatable, Sendable {
+    package struct Target: Equatable, Sendable {
         /// The source, as `--source` takes it.
         package var source: String
         package var camera: VideoFormat
@@ -14,7 +14,7 @@ package final class CameraController: Sendable {
 
     private struct State: ~Copyable {
         /// The requested source; nil if none is to be open.
-        var wanted: CameraRequest?
+        var wanted: Target?
         var ready: (any FrameSource & ~Copyable)?
         var spent: (any FrameSource & ~Copyable)?
         /// The reason that the last source ended, or could not be opened.
@@ -40,7 +40,7 @@ package final class CameraController: Sendable {
     /// Whether a source is ready. The frame loop reads it without taking the lock; it is set and cleared with `state`
     /// locked.
     private let isReady = Atomic<Bool>(false)
-    private let open: @Sendable (CameraRequest) throws -> any FrameSource & ~Copyable
+    private let open: @Sendable (Target) throws -> any FrameSource & ~Copyable
     private let closing: @Sendable () -> Void
     private let failed: @Sendable (Problem) -> Void
 
@@ -60,7 +60,7 @@ package final class CameraController: Sendable {
     /// - Throws: an error if the wake event cannot be created.
     package init(
         wake: WakeEvent, clock: PollClock = .system,
-        open: @escaping @Sendable (CameraRequest) throws -> any FrameSource & ~Copyable,
+        open: @escaping @Sendable (Target) throws -> any FrameSource & ~Copyable,
         closing: @escaping @Sendable () -> Void, failed: @escaping @Sendable (Problem) -> Void
     ) throws {
         wakeEvent = try WakeEvent()
@@ -73,7 +73,7 @@ package final class CameraController: Sendable {
     /// Changes the source that is to be open; nil closes it.
     /// - Parameter isBesidePrevious: whether the frame loop keeps the source that it has until this one is there, or
     ///   until `isBlocked`. Otherwise it has returned it.
-    package func request(_ wanted: CameraRequest?, besidePrevious isBesidePrevious: Bool = false) {
+    package func request(_ wanted: Target?, besidePrevious isBesidePrevious: Bool = false) {
         state.withLock { state in
             state.wanted = wanted
             (state.isBesidePrevious, state.isBlocked) = (isBesidePrevious, false)

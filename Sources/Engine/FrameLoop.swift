@@ -53,7 +53,7 @@ package struct FrameLoop: ~Copyable {
     private var source: (any FrameSource & ~Copyable)?
     /// True if the source is managed by `cameraController`, which opens it again when it is lost.
     private let isSourceManaged: Bool
-    private var wanted: CameraController.CameraRequest?
+    private var wanted: CameraController.Target?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
     /// Whether the source still had its last frame after it was published. Drivers with few buffers need it at once.
@@ -98,10 +98,10 @@ package struct FrameLoop: ~Copyable {
     private static let unsure = 50
     /// The interval between placeholders while there are readers, in nanoseconds: programs expect at least ten frames
     /// per second.
-    private static let placeholderGap: UInt64 = 100_000_000
+    private static let placeholderInterval: UInt64 = 100_000_000
     /// The interval between placeholders without readers, in nanoseconds: browsers list a camera only while it is
     /// written to.
-    private static let idleGap: UInt64 = 500_000_000
+    private static let idleInterval: UInt64 = 500_000_000
     /// The time in seconds from the last reader's end until the camera is closed: some readers come back at once.
     private static let lingering: UInt64 = 5
 
@@ -234,7 +234,7 @@ package struct FrameLoop: ~Copyable {
             settings.when == .always || lastViewed > 0 && now < lastViewed + Self.lingering * 1_000_000_000
         let want =
             isNeeded && !settings.isPaused
-            ? CameraController.CameraRequest(source: settings.source, camera: settings.camera) : nil
+            ? CameraController.Target(source: settings.source, camera: settings.camera) : nil
         if want != wanted {
             let hasSource = source != nil
             replacement = want != nil && (hasSource || replacement != .none) ? .opening : .none
@@ -290,15 +290,16 @@ package struct FrameLoop: ~Copyable {
     /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
     private mutating func recomposeLastFrame(_ pipeline: inout Pipeline) throws {
         guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasMaskUpdate,
-            dependencies.clock.now() + Self.soonNanoseconds < arrived + interval, var taken = source.take()
+            dependencies.clock.now() + Self.soonNanoseconds < arrived + interval, var current = source.take()
         else { return }
-        guard taken.isLive || isPaced else {
-            source = consume taken
+        guard current.isLive || isPaced else {
+            source = consume current
             return
         }
         var isToBeSeen = false
         do {
-            let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time) }
+            let isWhole = try current.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time)
+            }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 if dependencies.monitor.hasViewers {
@@ -307,10 +308,10 @@ package struct FrameLoop: ~Copyable {
                 }
             }
         } catch {
-            source = consume taken
+            source = consume current
             throw error
         }
-        source = consume taken
+        source = consume current
     }
 
     /// Waits until there may be work. False if a signal requests the end.
@@ -318,7 +319,7 @@ package struct FrameLoop: ~Copyable {
         // Some readers can be detected only by polling.
         var left = Self.repeatNanoseconds
         if fillsGaps {
-            let due = published + fillGap
+            let due = published + fillInterval
             left = due > now ? min(due - now, left) : 0
         }
         var timeout = left > 0 ? Int(left / 1_000_000) + 1 : 0
@@ -364,8 +365,9 @@ package struct FrameLoop: ~Copyable {
         hasPicture && ((source != nil || replacement != .none) && isShowing || settings.isFrozen)
     }
     /// The time in nanoseconds from the last published frame to such a frame.
-    private var fillGap: UInt64 {
-        isLate && isShowing ? Self.repeatNanoseconds : loopStatus.hasViewers ? Self.placeholderGap : Self.idleGap
+    private var fillInterval: UInt64 {
+        isLate && isShowing
+            ? Self.repeatNanoseconds : loopStatus.hasViewers ? Self.placeholderInterval : Self.idleInterval
     }
 
     /// Handles the pending signals. True if one of them requests the end.
@@ -381,48 +383,49 @@ package struct FrameLoop: ~Copyable {
     private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.ahead >= next }
 
     /// Takes the source's next frame, masks it and publishes it.
-    private mutating func dequeueFrame(_ pipeline: inout Pipeline) throws -> Arrival {
-        guard mayTake, isDue(at: dependencies.clock.now()), var taken = source.take() else { return .nothing }
+    private mutating func dequeueFrame(_ pipeline: inout Pipeline) throws -> FrameResult {
+        guard mayTake, isDue(at: dependencies.clock.now()), var current = source.take() else { return .nothing }
         var isOver = false
-        let arrival: Arrival
+        let result: FrameResult
         do {
-            arrival = try processNext(&taken, &pipeline, &isOver)
+            result = try processNext(&current, &pipeline, &isOver)
         } catch let loss as SourceLoss {
-            source = consume taken
+            source = consume current
             returnSource(loss.problem)
             return .nothing
         } catch {
-            source = consume taken
+            source = consume current
             throw error
         }
-        if isSourceManaged, arrival == .nothing,
+        if isSourceManaged, result == .nothing,
             dependencies.clock.now() > arrived + Self.timeoutSeconds * 1_000_000_000
         {
             let problem = Problem(
-                .gone, "\(taken.description) has sent no frames for \(Self.timeoutSeconds) s", fix: "plug it in again")
-            source = consume taken
+                .gone, "\(current.description) has sent no frames for \(Self.timeoutSeconds) s", fix: "plug it in again"
+            )
+            source = consume current
             returnSource(problem)
             return .nothing
         }
-        source = consume taken
-        return isOver ? .end : arrival
+        source = consume current
+        return isOver ? .end : result
     }
 
     private mutating func processNext(
         _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
-    ) throws -> Arrival {
+    ) throws -> FrameResult {
         // If the camera is faster than the output, frames that arrive within three quarters of an interval are
         // discarded.
         let now = dependencies.clock.now()
         let isEarly = source.isLive && now < lastComposed + interval * 3 / 4
         let isInTime = source.isLive || isPaced
         let cpu = threadTime()
-        let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
+        let sourceInterval = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
         var isComposed = false
-        let arrival: Arrival
+        let result: FrameResult
         do {
-            arrival = try source.withFrame { view, time in
+            result = try source.withFrame { view, time in
                 guard !isEarly, isShowing else { return }
                 if isPaced {
                     // The source stands in for a camera: its frame counts as arriving when it is due. If it is far
@@ -436,9 +439,9 @@ package struct FrameLoop: ~Copyable {
                         isOver = true
                         return
                     }
-                    next = came + gap
-                } else if let taken = time.taken {
-                    came = min(now, UInt64(taken * 1e9))
+                    next = came + sourceInterval
+                } else if let captureTime = time.captureTime {
+                    came = min(now, UInt64(captureTime * 1e9))
                 }
                 try pipeline.process(view, at: time, isInTime && lendsAgain ? .prompt : .following)
                 isComposed = true
@@ -446,7 +449,7 @@ package struct FrameLoop: ~Copyable {
         } catch let problem as Problem where isSourceManaged {
             throw SourceLoss(problem: problem)
         }
-        guard arrival == .frame else { return arrival }
+        guard result == .frame else { return result }
         arrived = dependencies.clock.now()
         if isEarly { loopStatus.overRate += 1 }
         loopStatus.damaged = source.damaged
@@ -529,7 +532,7 @@ package struct FrameLoop: ~Copyable {
     /// placeholder.
     private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
-        guard fillsGaps, now >= published + fillGap else { return }
+        guard fillsGaps, now >= published + fillInterval else { return }
         // Masks that were put on meanwhile can't be drawn on the picture of a source that is gone.
         let isCurrent = isLate && (replacement == .none || !pipeline.hasMaskUpdate)
         if isCurrent, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {

@@ -70,9 +70,9 @@ package final class Mailbox: Sendable {
     package func takeCaptureRequests() -> [any CaptureRequest] {
         hasPendingCaptures.store(false, ordering: .releasing)
         return captureRequests.withLock { captureRequests in
-            let taken = captureRequests
+            let pending = captureRequests
             captureRequests = []
-            return taken
+            return pending
         }
     }
 }

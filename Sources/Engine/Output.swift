@@ -33,12 +33,12 @@ package final class Output {
         scale(frame)
         // The sink is taken out for the call, because the exclusivity rules do not allow lending `scaled` to it in
         // place.
-        guard var taken = sink.take() else { return }
-        do { try taken.publish(scaled.frame) } catch {
-            sink = consume taken
+        guard var current = sink.take() else { return }
+        do { try current.publish(scaled.frame) } catch {
+            sink = consume current
             throw error
         }
-        sink = consume taken
+        sink = consume current
     }
 
     private func takes(_ other: FrameLayout) -> Bool {
@@ -66,9 +66,9 @@ package final class Output {
     /// Whether there are readers; nil if that cannot be known.
     /// - Parameter now: nanoseconds of the monotonic clock.
     package func hasReaders(at now: UInt64) -> Bool? {
-        guard var taken = sink.take() else { return false }
-        let answer = taken.hasReaders(at: now)
-        sink = consume taken
+        guard var current = sink.take() else { return false }
+        let answer = current.hasReaders(at: now)
+        sink = consume current
         return answer
     }
 
@@ -83,14 +83,14 @@ package final class Output {
 
     /// Sets the picture that stays on a device if the program crashes.
     package func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
-        guard var taken = sink.take() else { return }
+        guard var current = sink.take() else { return }
         if takes(placeholder.layout) {
-            taken.setCrashPlaceholder(placeholder)
+            current.setCrashPlaceholder(placeholder)
         } else {
             scale(placeholder)
-            taken.setCrashPlaceholder(scaled.frame)
+            current.setCrashPlaceholder(scaled.frame)
         }
-        sink = consume taken
+        sink = consume current
     }
 
     /// Finishes the output. A device keeps the placeholder as its last picture, not a face.

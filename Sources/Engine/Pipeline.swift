@@ -169,15 +169,15 @@ package struct Pipeline: ~Copyable {
         }
         // The rotator is taken out for the call, because the exclusivity rules do not allow lending its frame to `self`
         // in place.
-        guard var taken = rotator.take() else { return }
+        guard var current = rotator.take() else { return }
         do {
-            taken.rotate(view)
-            try process(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
+            current.rotate(view)
+            try process(upright: current.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
-            rotator = consume taken
+            rotator = consume current
             throw error
         }
-        rotator = consume taken
+        rotator = consume current
     }
 
     /// Processes an upright frame.
@@ -210,7 +210,7 @@ package struct Pipeline: ~Copyable {
             if isOtherInput { zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil }
             if let shown, isZoomed { scaler?.setVisibleRect(shown) }
         }
-        if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
+        if search != .again, let part = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(part) }
         scaler?.scale(view, into: &gate.canvas.frame)
         let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }

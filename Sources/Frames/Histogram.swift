@@ -14,7 +14,7 @@ public struct Histogram: Sendable {
     /// Counts one duration.
     public mutating func add(nanoseconds: UInt64) {
         let microseconds = Int(clamping: nanoseconds / 1000)
-        counts[min(Self.place(microseconds), counts.count - 1)] &+= 1
+        counts[min(Self.index(microseconds), counts.count - 1)] &+= 1
         total += 1
     }
 
@@ -31,7 +31,7 @@ public struct Histogram: Sendable {
     }
 
     /// The bucket of a duration. Below 32 each microsecond has its own; above, each doubling has 32.
-    private static func place(_ value: Int) -> Int {
+    private static func index(_ value: Int) -> Int {
         guard value >= steps else { return max(0, value) }
         let doubling = Int.bitWidth - 1 - value.leadingZeroBitCount - 5
         return (doubling + 1) * steps + (value >> doubling) - steps

@@ -73,11 +73,11 @@ private struct ObjectReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var codingPath: [any CodingKey] { [] }
     var allKeys: [Key] { members.compactMap { Key(stringValue: $0.key) } }
 
-    private func place(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+    private func fullPath(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
     private func reader(_ key: String) throws -> Reader {
-        guard let value = json[key] else { throw Problem(.invalid, "'\(brief(place(key)))' is missing") }
-        return Reader(json: value, path: place(key))
+        guard let value = json[key] else { throw Problem(.invalid, "'\(brief(fullPath(key)))' is missing") }
+        return Reader(json: value, path: fullPath(key))
     }
 
     func contains(_ key: Key) -> Bool { json[key.stringValue] != nil }

@@ -17,9 +17,9 @@ public struct Fields {
     /// - Throws: `Problem` if `json` is not an object.
     public init(_ json: JSON, file: String, path: String = "") throws {
         guard case .object(let members) = json.value else {
-            let place = path.isEmpty ? "the file" : "'\(path)'"
+            let name = path.isEmpty ? "the file" : "'\(path)'"
             throw Problem(
-                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", fix: "expected an object {...}")
+                .invalid, "\(file):\(json.line): \(name) is \(json.kindName)", fix: "expected an object {...}")
         }
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }
@@ -62,6 +62,15 @@ public struct Fields {
         guard let member = members.first(where: { $0.key == old }) else { return }
         throw Problem(
             .invalid, "\(file):\(member.line): the key '\(full(old))' was renamed", fix: "use '\(full(new))'")
+    }
+
+    /// Rejects a key that objects like this one have elsewhere.
+    /// - Parameter allowed: where they have it: "in sprite layers".
+    /// - Throws: `Problem` that names the key's line.
+    public func refuse(_ key: String, allowed: String) throws {
+        guard let member = members.first(where: { $0.key == key }) else { return }
+        throw Problem(
+            .invalid, "\(file):\(member.line): '\(full(key))' has no effect here", fix: "allowed: \(allowed)")
     }
 
     /// Whether the key exists, with any value.

@@ -233,8 +233,8 @@ private struct Parser {
     }
 
     /// The whole character that begins at a byte, for messages.
-    private func character(at place: Int) -> Character {
-        String(decoding: text[place...].prefix(4), as: UTF8.self).first ?? "?"
+    private func character(at offset: Int) -> Character {
+        String(decoding: text[offset...].prefix(4), as: UTF8.self).first ?? "?"
     }
 
     mutating func hexUnit() throws -> UInt32 {

@@ -28,8 +28,8 @@ public struct ThingAppearance: Sendable {
             // Dark pixels have little colour, and much noise in it; blown ones none.
             let weight = min(1, y / 70) * (y > 248 ? 0.2 : 1)
             let uv = SIMD2(Float(cutout.u[i]) - 128, Float(cutout.v[i]) - 128) / max(y, 36)
-            let place = (uv / Self.largestChroma + 1) / 2 * Float(side - 1)
-            Self.add(weight, at: place, to: &chroma)
+            let bin = (uv / Self.largestChroma + 1) / 2 * Float(side - 1)
+            Self.add(weight, at: bin, to: &chroma)
             let level = min(Float(Self.lumaBins) - 1.001, y / 256 * Float(Self.lumaBins - 1))
             luma[Int(level)] += 1 - (level - level.rounded(.down))
             luma[Int(level) + 1] += level - level.rounded(.down)
@@ -42,9 +42,9 @@ public struct ThingAppearance: Sendable {
     }
 
     /// Adds a weight to the four bins around a place.
-    private static func add(_ weight: Float, at place: SIMD2<Float>, to bins: inout [Float]) {
+    private static func add(_ weight: Float, at bin: SIMD2<Float>, to bins: inout [Float]) {
         let limit = Float(side) - 1.001
-        let (x, y) = (max(0, min(limit, place.x)), max(0, min(limit, place.y)))
+        let (x, y) = (max(0, min(limit, bin.x)), max(0, min(limit, bin.y)))
         let (x0, y0) = (Int(x), Int(y))
         let (fx, fy) = (x - Float(x0), y - Float(y0))
         bins[y0 * side + x0] += weight * (1 - fx) * (1 - fy)

@@ -28,21 +28,21 @@ struct Contour {
         let steps: [8 of SIMD2<Int>] = [
             [1, 0], [1, 1], [0, 1], [-1, 1], [-1, 0], [-1, -1], [0, -1], [1, -1],
         ]
-        var (place, direction) = (SIMD2(first, top), 0)
+        var (position, direction) = (SIMD2(first, top), 0)
         repeat {
-            points.append((Point(Float(place.x), Float(place.y)) + 0.5) * segmenter.step)
+            points.append((Point(Float(position.x), Float(position.y)) + 0.5) * segmenter.step)
             // Turns left as far as possible: the next cell is the first one from there on.
             direction = (direction + 5) % 8
             var turns = 0
             while turns < 8 {
-                let next = place &+ steps[direction]
+                let next = position &+ steps[direction]
                 if isIn(next.x, next.y) { break }
                 direction = (direction + 1) % 8
                 turns += 1
             }
             guard turns < 8 else { break }
-            place &+= steps[direction]
-        } while place != SIMD2(first, top) && points.count < Self.maxPoints
+            position &+= steps[direction]
+        } while position != SIMD2(first, top) && points.count < Self.maxPoints
         let count = points.count
         smooth.removeAll(keepingCapacity: true)
         guard count > 2 * Self.smoothing else { return }
@@ -55,7 +55,7 @@ struct Contour {
 
     /// Adds the points that divide the outline into equal parts, and the direction there.
     func divide(
-        spacing: Float, offset: Float, phase: Float, into outline: inout [(place: Point, direction: Point)]
+        spacing: Float, offset: Float, phase: Float, into outline: inout [(position: Point, direction: Point)]
     ) {
         let count = smooth.count
         guard count > 2 else { return }

@@ -41,15 +41,15 @@ public struct Cutout: Equatable, Sendable {
         let (cells, columns, rows) = (segmenter.marks.cells.span, segmenter.marks.columns, segmenter.marks.rows)
         for row in 0..<Self.side {
             for column in 0..<Self.side {
-                let place = region.center + (Point(Float(column), Float(row)) - half) * scale
+                let point = region.center + (Point(Float(column), Float(row)) - half) * scale
                 let i = row * Self.side + column
-                guard place.x >= 0, place.y >= 0, place.x < Float(layout.width - 1), place.y < Float(layout.height - 1)
+                guard point.x >= 0, point.y >= 0, point.x < Float(layout.width - 1), point.y < Float(layout.height - 1)
                 else {
                     mask[i] = 0
                     continue
                 }
                 // The cells' marks, smoothed by bilinear interpolation.
-                let cell = place / segmenter.step - 0.5
+                let cell = point / segmenter.step - 0.5
                 let (cx, cy) = (Int(cell.x.rounded(.down)), Int(cell.y.rounded(.down)))
                 let (fx, fy) = (cell.x - Float(cx), cell.y - Float(cy))
                 func isThing(_ x: Int, _ y: Int) -> Float {
@@ -61,11 +61,11 @@ public struct Cutout: Equatable, Sendable {
                     + (isThing(cx, cy + 1) * (1 - fx) + isThing(cx + 1, cy + 1) * fx) * fy
                 mask[i] = share >= 0.5 ? 255 : 0
                 guard share >= 0.5 else { continue }
-                let light = segmenter.light(at: place)
+                let light = segmenter.light(at: point)
                 var sum: Float = 0
                 for k in 0..<count {
                     let shift = Point(k & 1 == 0 ? -0.25 : 0.25, k < 2 ? -0.25 : 0.25)
-                    let p = count == 1 ? place : place + shift * scale
+                    let p = count == 1 ? point : point + shift * scale
                     let (x, y) = (max(0, p.x), max(0, p.y))
                     let (x0, y0) = (min(Int(x), layout.width - 2), min(Int(y), layout.height - 2))
                     let (wx, wy) = (min(1, x - Float(x0)), min(1, y - Float(y0)))
@@ -77,7 +77,7 @@ public struct Cutout: Equatable, Sendable {
                 }
                 y[i] = UInt8(max(0, min(255, (sum / Float(count) - Float(range.black)) * gain / light)))
                 guard let (us, vs) = layout.chroma else { continue }
-                let (x0, y0) = (Int(place.x + 0.5) >> shift.x, Int(place.y + 0.5) >> shift.y)
+                let (x0, y0) = (Int(point.x + 0.5) >> shift.x, Int(point.y + 0.5) >> shift.y)
                 let chroma = SIMD2(
                     Float(bytes[us.offset + y0 * us.stride + x0 * us.step]),
                     Float(bytes[vs.offset + y0 * vs.stride + x0 * vs.step]))

@@ -43,7 +43,7 @@ struct FeatureProcess: ~Copyable {
         return points.map { point in
             let words = point.descriptor
             return KeyPoint(
-                place: Point(point.x, point.y) - half, size: max(1, point.size), angle: radians(point.angle),
+                position: Point(point.x, point.y) - half, size: max(1, point.size), angle: radians(point.angle),
                 descriptor: [words.0, words.1, words.2, words.3])
         }
     }

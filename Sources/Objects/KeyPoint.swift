@@ -3,7 +3,7 @@ import Frames
 /// An ORB key point (Rublee et al., "ORB: an efficient alternative to SIFT or SURF", 2011).
 struct KeyPoint: Equatable, Sendable {
     /// In pixels of the cut-out, from its middle.
-    let place: Point
+    let position: Point
     /// The diameter of its surroundings, pixels.
     let size: Float
     /// Its direction in radians.
@@ -56,7 +56,7 @@ struct KeyPointMatcher {
             let angle = q.angle - p.angle
             let turn = SIMD2(cos(angle), sin(angle)) * scale
             var motion = Motion(turn: turn, shift: .zero)
-            motion.shift = q.place - motion(p.place)
+            motion.shift = q.position - motion(p.position)
             guard inliers(motion, points, others, Self.roughTolerance) > max(2, best / 2) else { continue }
             guard let fitted = fit(motion, points, others) else { continue }
             best = max(best, inliers(fitted, points, others, Self.tolerance))
@@ -72,9 +72,9 @@ struct KeyPointMatcher {
                 let distance = point.distance(to: others[k])
                 if distance < best {
                     // Neighbours in the picture and in its scales are the same point.
-                    if (others[k].place - others[to].place).length > 6 { second = best }
+                    if (others[k].position - others[to].position).length > 6 { second = best }
                     (best, to) = (distance, k)
-                } else if distance < second, (others[k].place - others[to].place).length > 6 {
+                } else if distance < second, (others[k].position - others[to].position).length > 6 {
                     second = distance
                 }
             }
@@ -88,7 +88,7 @@ struct KeyPointMatcher {
     ) -> Int {
         var count = 0
         for pair in pairs
-        where (motion(points[pair.from].place) - others[pair.to].place).length < tolerance { count += 1 }
+        where (motion(points[pair.from].position) - others[pair.to].position).length < tolerance { count += 1 }
         return count
     }
 
@@ -96,17 +96,17 @@ struct KeyPointMatcher {
     private func fit(_ motion: Motion, _ points: [KeyPoint], _ others: [KeyPoint]) -> Motion? {
         var (p0, q0, count) = (Point.zero, Point.zero, Float(0))
         for pair in pairs
-        where (motion(points[pair.from].place) - others[pair.to].place).length < Self.roughTolerance {
-            p0 += points[pair.from].place
-            q0 += others[pair.to].place
+        where (motion(points[pair.from].position) - others[pair.to].position).length < Self.roughTolerance {
+            p0 += points[pair.from].position
+            q0 += others[pair.to].position
             count += 1
         }
         guard count >= 3 else { return nil }
         (p0, q0) = (p0 / count, q0 / count)
         var (dot, cross, size) = (Float(0), Float(0), Float(0))
         for pair in pairs
-        where (motion(points[pair.from].place) - others[pair.to].place).length < Self.roughTolerance {
-            let (p, q) = (points[pair.from].place - p0, others[pair.to].place - q0)
+        where (motion(points[pair.from].position) - others[pair.to].position).length < Self.roughTolerance {
+            let (p, q) = (points[pair.from].position - p0, others[pair.to].position - q0)
             dot += (p * q).sum()
             cross += p.x * q.y - p.y * q.x
             size += (p * p).sum()

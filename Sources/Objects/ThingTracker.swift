@@ -32,7 +32,7 @@ public struct ThingTracker: ~Copyable {
     private var taughtTime = -Double.infinity
     private var contour = Contour()
     /// Points that divide the outline of the thing that was traced last into equal parts, and the direction there.
-    public private(set) var outline: [(place: Point, direction: Point)] = []
+    public private(set) var outline: [(position: Point, direction: Point)] = []
 
     /// Seconds after which a thing that isn't seen is forgotten.
     private static let memory = 0.4

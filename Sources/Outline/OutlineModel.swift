@@ -96,11 +96,11 @@ public final class OutlineModel: Sendable {
             steps.append(
                 Step(
                     operation: operation.kind, activation: operation.activation.number, shape: shape, result: result,
-                    inputStride: stride(first), inputs: (layout.places[first], layout.places[last]),
-                    output: layout.places[operation.output], weights: start, bias: bias))
+                    inputStride: stride(first), inputs: (layout.offsets[first], layout.offsets[last]),
+                    output: layout.offsets[operation.output], weights: start, bias: bias))
         }
         (self.steps, self.weights) = (steps, weights)
-        (input, output) = (layout.places[graph.input], layout.places[graph.output])
+        (input, output) = (layout.offsets[graph.input], layout.offsets[graph.output])
         (scratch, memory) = (layout.scratch, layout.count)
         outputStride = stride(graph.output)
     }
@@ -145,12 +145,12 @@ public final class OutlineModel: Sendable {
 
     /// The places of all values in the working memory. Values that are not needed at the same time share memory.
     private struct Memory {
-        var places: [Int]
+        var offsets: [Int]
         var scratch = 0
         var count = 0
 
         init(_ graph: NetworkGraph, _ stride: (Int) -> Int) {
-            places = Array(repeating: 0, count: graph.values.count)
+            offsets = Array(repeating: 0, count: graph.values.count)
             var last = Array(repeating: 0, count: graph.values.count)
             for (i, operation) in graph.operations.enumerated() { for value in operation.inputs { last[value] = i } }
             last[graph.output] = graph.operations.count
@@ -160,14 +160,14 @@ public final class OutlineModel: Sendable {
             count = sizes[graph.input]
             for (i, operation) in graph.operations.enumerated() {
                 let value = operation.output
-                let living = placed.filter { last[$0] >= i }.sorted { places[$0] < places[$1] }
-                var place = 0
-                for other in living where place + sizes[value] > places[other] {
-                    place = max(place, places[other] + sizes[other])
+                let living = placed.filter { last[$0] >= i }.sorted { offsets[$0] < offsets[$1] }
+                var offset = 0
+                for other in living where offset + sizes[value] > offsets[other] {
+                    offset = max(offset, offsets[other] + sizes[other])
                 }
-                places[value] = place
+                offsets[value] = offset
                 placed.append(value)
-                count = max(count, place + sizes[value])
+                count = max(count, offset + sizes[value])
                 scratch = max(scratch, Self.scratch(operation, graph))
             }
             (scratch, count) = (count, count + scratch + 32)

@@ -334,9 +334,9 @@ public struct OutlineTracker: ~Copyable {
     mutating func withCells<E: Error>(
         _ body: (inout PictureCells, _ outline: borrowing OutlineTracker) throws(E) -> Void
     ) throws(E) {
-        guard var taken = cells.take() else { return }
-        try body(&taken, self)
-        cells = consume taken
+        guard var current = cells.take() else { return }
+        try body(&current, self)
+        cells = consume current
     }
 
     /// The matte at each cell, as coefficients of its luma: a * luma + b, clamped to 0...1.

@@ -124,9 +124,9 @@ struct PersonSelector: ~Copyable {
             let i = Int(queue[next])
             next += 1
             let (step, column) = (reached[i], i % columns)
-            for way in 0..<4 {
+            for neighbor in 0..<4 {
                 let j =
-                    switch way {
+                    switch neighbor {
                     case 0: column > 0 ? i - 1 : -1
                     case 1: column + 1 < columns ? i + 1 : -1
                     case 2: i - columns
@@ -147,9 +147,9 @@ struct PersonSelector: ~Copyable {
     /// Whether a cell is nearer to the main person than to others.
     private func owns(_ i: Int, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point) -> Bool {
         guard heads.count > (main == nil ? 0 : 1) else { return true }
-        let place = Point(Float(i % PictureCells.columns) + 0.5, Float(i / PictureCells.columns) + 0.5) * cell
+        let center = Point(Float(i % PictureCells.columns) + 0.5, Float(i / PictureCells.columns) + 0.5) * cell
         func distance(_ head: OutlineHead) -> Float {
-            let away = place - head.center
+            let away = center - head.center
             return Point(away.x, away.y > 0 ? away.y * Self.body : away.y).length / head.size
         }
         let own = main.map { distance(heads[$0]) } ?? Self.reach

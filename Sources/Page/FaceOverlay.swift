@@ -40,21 +40,21 @@ enum FaceOverlay {
             Self.fill(&frame, corner.x, corner.y, thick, height, color)
             Self.fill(&frame, end.x - thick, corner.y, thick, height, color)
             var x = isMirrored ? end.x - thick : corner.x
-            let way = isMirrored ? -thick : thick
+            let step = isMirrored ? -thick : thick
             for digit in String(max(0, face.id)).utf8 {
                 let rows = Self.digits[Int(digit) - Int(UInt8(ascii: "0"))]
                 for y in 0..<5 {
                     for column in 0..<3 where rows[y] & (4 >> column) != 0 {
                         Self.fill(
-                            &frame, x + column * way, corner.y - (7 - y) * thick, thick, thick, color)
+                            &frame, x + column * step, corner.y - (7 - y) * thick, thick, thick, color)
                     }
                 }
-                x += 4 * way
+                x += 4 * step
             }
         }
         for i in 0..<68 {
-            guard let place = Self.pixel(face.landmarks[i] * scale) else { continue }
-            Self.fill(&frame, place.x - thick / 2, place.y - thick / 2, thick, thick, color)
+            guard let pixel = Self.pixel(face.landmarks[i] * scale) else { continue }
+            Self.fill(&frame, pixel.x - thick / 2, pixel.y - thick / 2, thick, thick, color)
         }
     }
 

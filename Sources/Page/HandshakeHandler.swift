@@ -69,7 +69,7 @@ final class HandshakeHandler: ChannelInboundHandler {
     private func reject(_ context: ChannelHandlerContext) {
         state = .refused
         let bound = context.loopBound
-        context.eventLoop.assumeIsolated().scheduleTask(in: router.limits.refusalPause) { [self] in
+        context.eventLoop.assumeIsolated().scheduleTask(in: router.limits.refusalDelay) { [self] in
             close(Self.refusedCode, "the secret is not valid", bound.value)
         }
     }

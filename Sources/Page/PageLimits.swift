@@ -3,31 +3,31 @@ import NIOCore
 /// The limits on what clients of the page can cost the daemon.
 struct PageLimits: Sendable {
     /// The largest number of connections, web sockets included. A page uses eight.
-    var connections = 64
-    /// The lifetime of a connection without a session, which also bounds the handshake.
-    var unauthenticated = TimeAmount.seconds(10)
+    var maxConnections = 64
+    /// The longest life of a connection without a session, which also bounds the handshake.
+    var unauthenticatedTimeout = TimeAmount.seconds(10)
     /// The time from the first byte of a request's head to the last.
-    var head = TimeAmount.seconds(10)
+    var headTimeout = TimeAmount.seconds(10)
     /// The time without a byte during a request's body, or between two requests.
-    var idle = TimeAmount.seconds(60)
+    var idleTimeout = TimeAmount.seconds(60)
     /// The delay before a connection is closed after an error, so that a client which still sends can read the answer.
     var closeDelay = TimeAmount.seconds(1)
     /// The delay before a wrong proof of the secret is answered.
-    var refusalPause = TimeAmount.seconds(1)
+    var refusalDelay = TimeAmount.seconds(1)
     /// The interval between checks for a changed secret, while there are sessions.
     var secretInterval = TimeAmount.seconds(2)
     /// The largest head of a request, in bytes.
-    var headBytes = 16 << 10
+    var maxHeadBytes = 16 << 10
     /// The largest number of header fields of a request.
-    var headerFields = 100
+    var maxHeaderFields = 100
     /// The largest body other than a photo, in bytes.
-    var body = 64 << 10
+    var maxBodyBytes = 64 << 10
     /// The largest photo, in bytes.
-    var photo = 24 << 20
+    var maxPhotoBytes = 24 << 20
     /// The number of bytes of an oversized photo that are read and discarded, so that its sender receives the error.
-    var discardedBytes = 256 << 20
+    var maxDiscardedBytes = 256 << 20
     /// The number of bytes that are read from a connection at once.
-    var readSize = 16 << 10
+    var readBytes = 16 << 10
     /// The size in bytes of the kernel's send buffer for a connection; the kernel doubles it.
-    var sendBuffer = 128 << 10
+    var sendBufferBytes = 128 << 10
 }

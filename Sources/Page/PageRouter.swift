@@ -26,13 +26,13 @@ final class PageRouter: Sendable {
     ) {
         (self.limits, self.files, self.secrets) = (limits, files, secrets)
         (self.preview, self.backend) = (preview, backend)
-        let table = ConnectionTable(capacity: limits.connections)
+        let table = ConnectionTable(capacity: limits.maxConnections)
         self.table = table
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
     }
 
     /// The authorization decision for a request.
-    func decision(_ request: PageRequest) -> RequestAuthorizer.Decision {
+    func decision(_ request: HTTPRequest) -> RequestAuthorizer.Decision {
         RequestAuthorizer(port: port) { [sessions] in sessions.token(in: $0) }.decide(request)
     }
 
@@ -41,7 +41,7 @@ final class PageRouter: Sendable {
 
     /// Sends the response to a request.
     /// - Throws: if the connection is closed.
-    func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
+    func answer(_ request: HTTPRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
         case .forbidden(let why): return try await sendForbidden(why, writer)
         case .unauthorized: return try await sendError(Self.unauthorized, writer)
@@ -67,7 +67,7 @@ final class PageRouter: Sendable {
         case file(HTTPResponseStatus, HTTPHeaders, CaptureFile, Range<Int>)
     }
 
-    private func respond(to request: PageRequest) async throws -> Response {
+    private func respond(to request: HTTPRequest) async throws -> Response {
         switch (request.method, request.path) {
         case (.GET, "/stream"):
             let options = try PictureStream.options(request)
@@ -96,11 +96,19 @@ final class PageRouter: Sendable {
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
-        case (.GET, let path):
+        // What needs a token is made for each request, so that only the page's own files are worth a HEAD.
+        case (.HEAD, "/socket"),
+            (.HEAD, _) where decision(request) != .open:
+            throw badMethod(request)
+        case (.GET, let path), (.HEAD, let path):
             guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not found") }
             return .whole(headers(file.type), file.bytes)
-        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
+        default: throw badMethod(request)
         }
+    }
+
+    private func badMethod(_ request: HTTPRequest) -> PageError {
+        PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
     }
 
     // MARK: - responses
@@ -154,7 +162,7 @@ final class PageRouter: Sendable {
 
     // MARK: - pictures
 
-    private func thumbnail(_ request: PageRequest) async throws -> Response {
+    private func thumbnail(_ request: HTTPRequest) async throws -> Response {
         guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
             throw PageError(400, "bad-value", "'face' allows: sample, mine")
         }
@@ -173,7 +181,7 @@ final class PageRouter: Sendable {
         return .whole(headers, jpeg)
     }
 
-    private func capture(_ request: PageRequest) throws -> Response {
+    private func capture(_ request: HTTPRequest) throws -> Response {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
             let path = backend.capturePath(named: name), let file = CaptureFile(path)
         else {

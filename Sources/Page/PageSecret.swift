@@ -48,7 +48,7 @@ public struct PageSecretStore: Sendable {
         guard let path else { return fallback }
         if let secret = read(path) { return secret }
         // A file that exists but cannot be trusted is removed.
-        _ = unsafe unlink(path)
+        removeFile(path)
         do throws(Problem) {
             return try write(path, overwrites: false)
         } catch {

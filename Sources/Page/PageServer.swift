@@ -48,10 +48,10 @@ public final class PageServer: Sendable {
                     }
                 }
                 .childChannelOption(
-                    .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: limits.readSize)
+                    .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: limits.readBytes)
                 )
                 // A larger buffer would let pictures queue in the kernel for a slow reader.
-                .childChannelOption(.socketOption(.so_sndbuf), value: limits.sendBuffer)
+                .childChannelOption(.socketOption(.so_sndbuf), value: limits.sendBufferBytes)
                 .childChannelInitializer { channel in Self.configure(channel, router) }
                 .bind(host: "127.0.0.1", port: Int(port)).wait()
         } catch {
@@ -73,10 +73,10 @@ public final class PageServer: Sendable {
     }
 
     /// The page's address without the secret, for logs that others may read: "http://127.0.0.1:8787/".
-    public var place: String { "http://127.0.0.1:\(port)/" }
+    public var address: String { "http://127.0.0.1:\(port)/" }
     /// The page's address with the secret in its fragment, which browsers do not send. For this user only.
     /// - Throws: `Problem` of kind `system` if a new secret cannot be written.
-    public func link() throws(Problem) -> String { "\(place)#\(try router.secrets.current().hex)" }
+    public func link() throws(Problem) -> String { "\(address)#\(try router.secrets.current().hex)" }
 
     /// The number of authenticated pages.
     var sessions: Int { router.sessions.count }
@@ -94,7 +94,7 @@ public final class PageServer: Sendable {
             let upgrader = NIOWebSocketServerUpgrader(
                 maxFrameSize: ControlLimits.longestLine, automaticErrorHandling: false,
                 shouldUpgrade: { channel, head in
-                    let request = PageRequest(head)
+                    let request = HTTPRequest(head)
                     let isOpen = request.path == "/socket" && router.decision(request) == .open
                     return channel.eventLoop.makeSucceededFuture(isOpen ? [:] : nil)
                 },
@@ -110,9 +110,9 @@ public final class PageServer: Sendable {
                     }
                 })
             var decoder = NIOHTTPDecoderLimitConfiguration()
-            decoder.maxHeaderFieldSize = limits.headBytes
-            decoder.maxHeaderListSize = limits.headBytes
-            decoder.maxHeaderFieldCount = limits.headerFields
+            decoder.maxHeaderFieldSize = limits.maxHeadBytes
+            decoder.maxHeaderListSize = limits.maxHeadBytes
+            decoder.maxHeaderFieldCount = limits.maxHeaderFields
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(timer)
             try pipeline.configureHTTPServerPipeline(

@@ -1,4 +1,5 @@
 import Frames
+import Track
 
 /// The human faces of a photo, for correction by hand.
 public struct PhotoFaces: Encodable, Sendable {
@@ -23,6 +24,9 @@ public struct PhotoFaces: Encodable, Sendable {
     private let width: Int
     private let height: Int
     private let faces: [LandmarkedFace]
+    /// The landmarks of a mean face from the front, [x, y] in eye distances from the point between the eyes, for faces
+    /// that are added by hand.
+    private let meanFace = HeadPlacement.meanHead.map { [$0.x, $0.y] }
 
     /// - Parameter layout: the layout of the upright photo.
     public init(of photo: PhotoHash, _ layout: FrameLayout, _ faces: [LandmarkedFace]) {

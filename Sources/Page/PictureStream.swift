@@ -12,7 +12,7 @@ struct PictureStream: Sendable {
 
     /// Parses the stream options in a request's query.
     /// - Throws: `PageError` that names the allowed values.
-    static func options(_ request: PageRequest) throws(PageError) -> Preview.StreamOptions {
+    static func options(_ request: HTTPRequest) throws(PageError) -> Preview.StreamOptions {
         var options = Preview.StreamOptions()
         func badValue(_ key: String, _ allowed: String) -> PageError {
             PageError(400, "bad-value", "'\(key)' allows: \(allowed)")

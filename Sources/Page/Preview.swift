@@ -71,7 +71,7 @@ public final class Preview: Sendable {
     func needsFrame(_ picture: Picture, at now: UInt64) -> Bool {
         let slot = slot(picture)
         guard slot.viewers.load(ordering: .relaxed) > 0 else { return false }
-        return now >= slot.taken.load(ordering: .relaxed) &+ slot.gap.load(ordering: .relaxed)
+        return now >= slot.copyTime.load(ordering: .relaxed) &+ slot.minInterval.load(ordering: .relaxed)
     }
 
     /// Copies the published picture if a viewer wants it. Neither blocks nor allocates: if a viewer is just reading the
@@ -124,7 +124,7 @@ public final class Preview: Sendable {
             return newest.number
         }
         guard case .some(.some(let number)) = number else { return false }
-        slot.taken.store(now, ordering: .relaxed)
+        slot.copyTime.store(now, ordering: .relaxed)
         slot.number.store(number, ordering: .releasing)
         return true
     }
@@ -293,9 +293,9 @@ private final class FrameSlot: Sendable {
     /// The number of the newest frame that replaced the one before it.
     let replaced = Atomic<Int>(0)
     /// The minimum interval between two copies, in nanoseconds.
-    let gap = Atomic<UInt64>(0)
+    let minInterval = Atomic<UInt64>(0)
     /// The time of the newest copy, in nanoseconds of the monotonic clock.
-    let taken = Atomic<UInt64>(0)
+    let copyTime = Atomic<UInt64>(0)
     private let viewerOptions = Mutex<[Preview.StreamOptions]>([])
 
     func addViewer(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
@@ -330,7 +330,7 @@ private final class FrameSlot: Sendable {
         // The factor leaves room for jitter of the frame loop: at 15 pictures a second, every second frame of 30 is
         // copied.
         let rate = viewerOptions.map(\.rate).max() ?? 1
-        gap.store(UInt64(0.9e9 / rate), ordering: .relaxed)
+        minInterval.store(UInt64(0.9e9 / rate), ordering: .relaxed)
         viewers.store(viewerOptions.count, ordering: .releasing)
     }
 }

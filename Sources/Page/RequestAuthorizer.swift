@@ -20,14 +20,14 @@ struct RequestAuthorizer: Sendable {
     /// Returns the session token in an `Authorization` header; nil if it is not valid.
     let token: @Sendable (_ authorization: String?) -> [UInt8]?
 
-    func decide(_ request: PageRequest) -> Decision {
+    func decide(_ request: HTTPRequest) -> Decision {
         func header(_ name: String) -> String? { request.headers.first(name: name) }
         guard let host = header("Host")?.lowercased(), ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host)
         else { return .forbidden("The request's host name is not this page's.") }
         if let origin = header("Origin"), origin.lowercased() != "http://\(host)" {
             return .forbidden("The request comes from another site.")
         }
-        let isReading = request.method == .GET
+        let isReading = request.method == .GET || request.method == .HEAD
         // Links from other sites to the page are allowed: it shows nothing before the handshake, and not inside a
         // frame.
         let isVisit =

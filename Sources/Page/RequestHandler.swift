@@ -10,12 +10,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let router: PageRouter
     private let timer: RequestTimer
-    private var request: PageRequest?
+    private var request: HTTPRequest?
     /// The number of body bytes received so far.
     private var bodyCount = 0
     /// The number of body bytes that are kept at most.
     private var bodyLimit = 0
     private var version = HTTPVersion.http1_1
+    /// True if the response has no body (RFC 9110, 9.3.2).
+    private var isHead = false
     /// True if the connection stays open after the response.
     private var isKeepAlive = true
     /// True if the whole request has arrived.
@@ -52,12 +54,13 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         timer.headArrived()
         (version, isKeepAlive, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
-        let request = PageRequest(head)
-        bodyLimit = router.limits.body
+        isHead = head.method == .HEAD
+        let request = HTTPRequest(head)
+        bodyLimit = router.limits.maxBodyBytes
         if case .authorized(let token) = router.decision(request) {
             timer.authenticated()
             router.table.authenticate(context.channel, token: token)
-            if request.bringsPhoto { bodyLimit = router.limits.photo }
+            if request.bringsPhoto { bodyLimit = router.limits.maxPhotoBytes }
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
@@ -81,13 +84,13 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The number of body bytes that are read at most, kept or not.
-    private var maxRead: Int { bodyLimit == router.limits.photo ? router.limits.discardedBytes : bodyLimit }
+    private var maxRead: Int { bodyLimit == router.limits.maxPhotoBytes ? router.limits.maxDiscardedBytes : bodyLimit }
 
     private var tooLarge: PageError {
-        bodyLimit == router.limits.photo
+        bodyLimit == router.limits.maxPhotoBytes
             ? PageError(
-                413, "too-large", "the photo is larger than \(router.limits.photo >> 20) MiB; make it smaller")
-            : PageError(413, "too-large", "the request is larger than \(router.limits.body >> 10) KiB")
+                413, "too-large", "the photo is larger than \(router.limits.maxPhotoBytes >> 20) MiB; make it smaller")
+            : PageError(413, "too-large", "the request is larger than \(router.limits.maxBodyBytes >> 10) KiB")
     }
 
     private func answer(
@@ -116,11 +119,11 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             let limits = router.limits
             requestError = PageError(
                 431, "too-large",
-                "the head is larger than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
+                "the head is larger than \(limits.maxHeadBytes >> 10) KiB or \(limits.maxHeaderFields) fields")
         } else {
             requestError = PageError(400, "bad-request", "this is not an HTTP request")
         }
-        isKeepAlive = false
+        (isKeepAlive, isHead) = (false, false)
         answer(context) { try await $0.sendError(requestError, $1) }
     }
 
@@ -132,6 +135,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if !isKeepAlive || !isComplete { headers.replaceOrAdd(name: "Connection", value: "close") }
             let head = HTTPResponseHead(version: version, status: status, headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body where isHead: promise?.succeed()
         case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
         case .end:
             let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())

@@ -27,7 +27,7 @@ final class RequestTimer: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        arm(limits.unauthenticated)
+        arm(limits.unauthenticatedTimeout)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -39,8 +39,8 @@ final class RequestTimer: ChannelInboundHandler {
         switch phase {
         case .idle:
             phase = .head
-            if isAuthenticated { arm(limits.head) }
-        case .body: if isAuthenticated { arm(limits.idle) }
+            if isAuthenticated { arm(limits.headTimeout) }
+        case .body: if isAuthenticated { arm(limits.idleTimeout) }
         case .head, .response: break
         }
         context.fireChannelRead(data)
@@ -49,7 +49,7 @@ final class RequestTimer: ChannelInboundHandler {
     /// Marks a request's head as complete.
     func headArrived() {
         phase = .body
-        if isAuthenticated { arm(limits.idle) }
+        if isAuthenticated { arm(limits.idleTimeout) }
     }
 
     /// Marks a request as complete: the client now waits for the server.
@@ -61,14 +61,14 @@ final class RequestTimer: ChannelInboundHandler {
     /// Marks a response as sent: the next request may arrive.
     func responseEnded() {
         phase = .idle
-        if isAuthenticated { arm(limits.idle) }
+        if isAuthenticated { arm(limits.idleTimeout) }
     }
 
     /// Marks the client as authenticated: the connection may stay open.
     func authenticated() {
         guard !isAuthenticated else { return }
         isAuthenticated = true
-        if phase == .body { arm(limits.idle) } else { deadline?.cancel() }
+        if phase == .body { arm(limits.idleTimeout) } else { deadline?.cancel() }
     }
 
     private func arm(_ time: TimeAmount) {

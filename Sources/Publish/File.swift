@@ -76,7 +76,7 @@ public struct FileSink: FrameSink, ~Copyable {
         do {
             return try ChildProcess(["ffmpeg", "-v", "error", "-nostdin", "-y"] + options + ["file:\(part)"], .writing)
         } catch {
-            _ = unsafe unlink(part)
+            removeFile(part)
             throw error
         }
     }
@@ -85,7 +85,7 @@ public struct FileSink: FrameSink, ~Copyable {
         if !isFinished {
             // Killed first, since it might create the file again.
             encoder.kill()
-            _ = unsafe unlink(part)
+            removeFile(part)
         }
         Self.growing.withLock { _ = $0.remove(path) }
     }
@@ -176,7 +176,7 @@ public struct FileSink: FrameSink, ~Copyable {
             + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
         guard Self.runSucceeds(arguments), unsafe rename(whole, file) == 0 else {
-            _ = unsafe unlink(whole)
+            removeFile(whole)
             return false
         }
         return true

@@ -130,7 +130,7 @@ final class SoundTrack: Sendable {
     }
 
     /// Deletes the file.
-    func remove() { _ = unsafe unlink(path) }
+    func remove() { removeFile(path) }
 
     /// The sound, to be added to a recording; nil if there is none.
     /// - Parameter began: the time of the first frame, nanoseconds of the monotonic clock.

@@ -66,10 +66,10 @@ public struct USBCameraSink: FrameSink, ~Copyable {
             tried = now
             link = try? CameraLink(path)
         }
-        guard var taken = link.take() else { return false }
-        guard taken.receiveMessages() else { return false }
-        let hasReader = taken.wanted != nil
-        link = consume taken
+        guard var current = link.take() else { return false }
+        guard current.receiveMessages() else { return false }
+        let hasReader = current.wanted != nil
+        link = consume current
         return hasReader
     }
 
@@ -90,18 +90,18 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         guard frame.layout == layout.resized(to: frame.layout.size) else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
         }
-        guard var taken = link.take() else { return }
-        guard taken.receiveMessages() else { return }
+        guard var current = link.take() else { return }
+        guard current.receiveMessages() else { return }
         var isAlive = true
-        if let wanted = taken.wanted {
+        if let wanted = current.wanted {
             if wanted == frame.layout.size {
-                isAlive = taken.offer(frame)
+                isAlive = current.offer(frame)
             } else {
                 scale(frame, wanted)
-                isAlive = taken.offer(scaled.frame)
+                isAlive = current.offer(scaled.frame)
             }
         }
-        if isAlive { link = consume taken }
+        if isAlive { link = consume current }
     }
 
     private mutating func scale(_ frame: borrowing PublishableFrame, _ wanted: FrameSize) {

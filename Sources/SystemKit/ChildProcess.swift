@@ -40,7 +40,8 @@ import Synchronization
     /// Our end of the pipe, readable or writable according to the direction.
     public let pipe: CInt
     private let name: String
-    private let errors: CInt
+    /// Readable when the child has written to its standard error, or has closed it, as it does when it exits.
+    public let errors: CInt
     private var pid: pid_t
     private var pipeIsOpen = true
     private var exit: Exit?
@@ -123,6 +124,14 @@ import Synchronization
         guard exit == nil else { return }
         Glibc.kill(pid, SIGKILL)
         clinux_child_await(pid)
+    }
+
+    /// Whether the child has exited, so that `finish` doesn't wait. Does not block.
+    public var hasExited: Bool { exit != nil || clinux_child_has_ended(pid) != 0 }
+
+    /// Kills the child without waiting for its exit.
+    public func requestKill() {
+        if exit == nil { Glibc.kill(pid, SIGKILL) }
     }
 
     /// Reads available data into `bytes` from `offset` on, at most up to its end. Does not block.

@@ -67,6 +67,46 @@ public func realPath(of path: String) -> String? {
     return unsafe String(cString: real)
 }
 
+/// The absolute path that a path leads to, whether something exists there or not: dangling links are followed too.
+/// - Throws: `unusable` if links lead in a circle; it names one of them.
+public func resolvedPath(of path: String) throws(Problem) -> String {
+    if let real = realPath(of: path) { return real }
+    var resolved = path.hasPrefix("/") ? "" : realPath(of: ".") ?? ""
+    // What is still to be resolved, the next part last.
+    var rest = Array(path.split(separator: "/").reversed())
+    var links = 0
+    while let part = rest.popLast() {
+        if part == "." { continue }
+        if part == ".." {
+            resolved = String(resolved[..<(resolved.lastIndex(of: "/") ?? resolved.startIndex)])
+            continue
+        }
+        let next = "\(resolved)/\(part)"
+        guard let target = linkTarget(of: next) else {
+            resolved = next
+            continue
+        }
+        links += 1
+        guard links <= maxLinks else {
+            throw Problem(
+                .unusable, "\(path) leads nowhere: the link \(next) leads to itself", fix: "correct or remove the link")
+        }
+        if target.hasPrefix("/") { resolved = "" }
+        rest += target.split(separator: "/").reversed()
+    }
+    return resolved.isEmpty ? "/" : resolved
+}
+
+/// The links that are followed on one path, as many as Linux follows (path_resolution(7)).
+private let maxLinks = 40
+
+/// What a link contains; nil if there is no link.
+private func linkTarget(of path: String) -> String? {
+    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink(path, &bytes, bytes.count)
+    return count < 0 ? nil : String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
 /// The names in a folder, sorted, without hidden ones; empty if the folder cannot be opened.
 public func entries(of folder: String) -> [String] {
     guard let stream = unsafe opendir(folder) else { return [] }
@@ -138,7 +178,7 @@ public func writeOwnFile(
     else {
         let failure = problem()
         close(descriptor)
-        _ = unsafe unlink(part)
+        removeFile(part)
         throw failure
     }
     close(descriptor)
@@ -159,8 +199,8 @@ public func writeAll(_ bytes: Span<UInt8>, to descriptor: CInt) -> Bool {
     }
 }
 
-/// Removes a file, or an empty folder.
-/// - Returns: false if it is still there.
+/// Removes a file, a socket, a link (not what it leads to), or an empty folder.
+/// - Returns: false if nothing was removed; `errno` gives the reason.
 @discardableResult
 public func removeFile(_ path: String) -> Bool { unsafe remove(path) == 0 }
 
@@ -172,7 +212,7 @@ public func fileName(of path: String) -> String {
 /// Renames a file without replacing an existing one.
 /// - Returns: false on failure, for example if the new name is taken; `errno` gives the reason.
 public func renameToNew(_ file: String, _ name: String) -> Bool {
-    if unsafe link(file, name) == 0 { return unsafe unlink(file) == 0 }
+    if unsafe link(file, name) == 0 { return removeFile(file) }
     // Some file systems don't support hard links.
     guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno), !mayExist(name) else { return false }
     return unsafe rename(file, name) == 0

@@ -54,12 +54,12 @@ struct CascadeClassifier: ~Copyable {
         let scan = CascadeSearch.Scan(
             smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound),
             factor: ScanScheduler.step,
-            step: 2, stage: stages - Self.hintStages)
+            step: 2, minStages: stages - Self.hintStages)
         coarse?.scan(patch, side: side, scan)
         let hints = coarse?.groups.matches.count ?? 0
         for i in 0..<min(hints, Self.maxHints) {
             guard let rect = coarse?.groups.matches[i].rect else { break }
-            let area = CascadeSearch.Area(rect: rect, maxOffset: 2, stage: stages, enoughWindows: .max)
+            let area = CascadeSearch.Area(rect: rect, maxOffset: 2, minStages: stages, enoughWindows: .max)
             guard let match = search.find(in: patch, side: side, area) else { continue }
             if !matches.contains(where: { $0.rect.overlap(match.rect) > 0.5 * match.rect.area }) {
                 matches.append(match)
@@ -75,7 +75,7 @@ struct CascadeClassifier: ~Copyable {
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
         let side = ScanScheduler.side
         let map = extractPatch(luma, region, side: side, .tile)
-        let scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
+        let scan = CascadeSearch.Scan(smallest: size, largest: size, minStages: stages)
         search.scan(patch, side: side, scan)
         matches.removeAll(keepingCapacity: true)
         for match in search.groups.matches { matches.append(match) }
@@ -88,7 +88,7 @@ struct CascadeClassifier: ~Copyable {
     ///   - enoughWindows: the number of passing windows that ends the search.
     /// - Returns: the strongest detection and the total number of windows that passed; nil if none did.
     mutating func verify(
-        _ luma: borrowing LumaView, at eyes: EyePair, maxOffset: Int, sizes: [3 of Float], stage: Int,
+        _ luma: borrowing LumaView, at eyes: EyePair, maxOffset: Int, sizes: [3 of Float], minStages: Int,
         enoughWindows: Int
     ) -> (detection: Detection, votes: Int)? {
         // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
@@ -104,7 +104,7 @@ struct CascadeClassifier: ~Copyable {
         let area = CascadeSearch.Area(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), maxOffset: maxOffset,
             sizes: sizes,
-            stage: stage, enoughWindows: enoughWindows)
+            minStages: minStages, enoughWindows: enoughWindows)
         guard let match = search.find(in: patch, side: side, area) else { return nil }
         return (detection(match, region, map), search.groups.windows.count)
     }

@@ -168,16 +168,16 @@ public struct CatDetector: ~Copyable {
     /// Runs both cascades at one place under three tilts. The votes are those of the strongest tilt; position, size and
     /// tilt are the mean over all windows, weighted by their number.
     /// - Parameter maxOffset: the maximum offset of the place, in twenty-fourths of the face.
-    private mutating func verify(_ luma: borrowing LumaView, at place: Detection, maxOffset: Int) -> CatDetection? {
+    private mutating func verify(_ luma: borrowing LumaView, at expected: Detection, maxOffset: Int) -> CatDetection? {
         let sizes: [3 of Float] = [1, 1.15, 0.87]
         var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
         for step in -1...1 {
-            var eyes = place.pair
+            var eyes = expected.pair
             eyes.roll += Float(step) * Self.turn
             let a = classifier.verify(
-                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: classifier.stages, enoughWindows: .max)
+                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, minStages: classifier.stages, enoughWindows: .max)
             let b = second.verify(
-                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: second.stages, enoughWindows: .max)
+                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, minStages: second.stages, enoughWindows: .max)
             for detection in [a, b] {
                 guard let s = detection?.detection else { continue }
                 let w = Float(s.votes)

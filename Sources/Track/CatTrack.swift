@@ -18,7 +18,7 @@ struct CatTrack: Sendable {
     private static let refuted: Float = 0.3
 
     let id: Int
-    private(set) var place: Detection
+    private(set) var detected: Detection
     private(set) var lastSeen: Double
     /// The mean over the frames that showed the cat, weighted towards recent ones, and the number of frames in it.
     private(set) var votes: Float
@@ -33,7 +33,7 @@ struct CatTrack: Sendable {
 
     init(id: Int, _ detection: CatDetection, at seconds: Double) {
         self.id = id
-        place = detection.detection
+        detected = detection.detection
         votes = detection.votes
         lastSeen = seconds
         smooth = CatSmoothing(detection.detection, at: seconds)
@@ -44,7 +44,7 @@ struct CatTrack: Sendable {
 
     /// The predicted place, extrapolated with the last velocity for at most 0.1 s.
     func predictedPlace(at seconds: Double) -> Detection {
-        var guess = place
+        var guess = detected
         guess.eyes += velocity * Float(min(seconds - lastSeen, 0.1))
         return guess
     }
@@ -52,9 +52,9 @@ struct CatTrack: Sendable {
     mutating func update(_ detection: CatDetection, at seconds: Double) {
         let elapsed = Float(seconds - lastSeen)
         // The cascade's position is noisy, so each frame's velocity is averaged in by half.
-        if elapsed > 0 { velocity += ((detection.detection.eyes - place.eyes) / elapsed - velocity) / 2 }
+        if elapsed > 0 { velocity += ((detection.detection.eyes - detected.eyes) / elapsed - velocity) / 2 }
         smooth.update(detection.detection, at: seconds)
-        (place, lastSeen, isSeen) = (detection.detection, seconds, true)
+        (detected, lastSeen, isSeen) = (detection.detection, seconds, true)
         scoredFrames = min(scoredFrames + 1, Self.memory)
         votes += (detection.votes - votes) / scoredFrames
         if scoredFrames >= Self.needed && votes >= CatDetector.shownVotes { isConfirmed = true }
@@ -62,7 +62,7 @@ struct CatTrack: Sendable {
 
     /// Whether a detection is on this cat.
     func covers(_ detection: Detection) -> Bool {
-        (detection.eyes - place.eyes).length < max(detection.eyeDistance, place.eyeDistance)
+        (detection.eyes - detected.eyes).length < max(detection.eyeDistance, detected.eyeDistance)
     }
 
     var face: Face {

@@ -26,13 +26,13 @@ struct EyeDetector: ~Copyable {
     }
 
     /// One eye's centre, or nil if it is farther from its predicted position than a fifth of the eye distance.
-    private mutating func locate(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
+    private mutating func locate(_ luma: borrowing LumaView, at expected: Point, _ eyes: EyePair) -> Point? {
         // The eye cascade's windows have one eye in the middle.
         var window = eyes
-        window.middle = place
+        window.middle = expected
         let found = eye.verify(
-            luma, at: window, maxOffset: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, enoughWindows: 4)
-        guard let found, (found.detection.eyes - place).length < 0.2 * eyes.distance else { return nil }
+            luma, at: window, maxOffset: 6, sizes: [1, 1.2, 0.83], minStages: eye.stages, enoughWindows: 4)
+        guard let found, (found.detection.eyes - expected).length < 0.2 * eyes.distance else { return nil }
         return found.detection.eyes
     }
 }

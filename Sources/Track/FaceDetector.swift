@@ -71,14 +71,14 @@ public struct FaceDetector: ~Copyable {
     ///   - maxOffset: the maximum offset of the eyes, in twentieths of the cascade's window.
     mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, maxOffset: Int) -> Detection? {
         classifier.verify(
-            luma, at: eyes, maxOffset: maxOffset, sizes: [1, 1.2, 0.83], stage: classifier.stages, enoughWindows: 3)?
+            luma, at: eyes, maxOffset: maxOffset, sizes: [1, 1.2, 0.83], minStages: classifier.stages, enoughWindows: 3)?
             .detection
     }
 
     /// Whether the cascade confirms a face where the landmarks are.
     mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
         let result = classifier.verify(
-            luma, at: EyePair(landmarks), maxOffset: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5,
+            luma, at: EyePair(landmarks), maxOffset: 3, sizes: [1, 1.1, 0.9], minStages: classifier.stages - 5,
             enoughWindows: 2)
         return (result?.votes ?? 0) >= 2
     }
@@ -125,7 +125,7 @@ public struct FaceDetector: ~Copyable {
         maxVotes: Int
     ) -> Float {
         let result = classifier.verify(
-            luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: classifier.stages, enoughWindows: maxVotes)
+            luma, at: eyes, maxOffset: maxOffset, sizes: sizes, minStages: classifier.stages, enoughWindows: maxVotes)
         return log(Float(1 + min(result?.votes ?? 0, maxVotes)))
     }
 

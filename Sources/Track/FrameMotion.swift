@@ -51,8 +51,8 @@ public struct FrameMotion: ~Copyable {
                 }
                 let at = row * columns + column
                 if abs(sum - last[at]) > limit && !isFirst {
-                    let place = Point(Float(column * side + side / 2), Float(row * side + side / 2))
-                    if !Self.isExplained(place, known) { moved += 1 }
+                    let point = Point(Float(column * side + side / 2), Float(row * side + side / 2))
+                    if !Self.isExplained(point, known) { moved += 1 }
                 }
                 last[at] = sum
                 let corner = (row + 1) * (columns + 1) + column + 1
@@ -63,12 +63,12 @@ public struct FrameMotion: ~Copyable {
     }
 
     /// Whether a place is on a known head, or below it and within its shoulders' width.
-    private static func isExplained(_ place: Point, _ known: Span<Rect>) -> Bool {
+    private static func isExplained(_ point: Point, _ known: Span<Rect>) -> Bool {
         for i in known.indices {
             let box = known[i]
-            let isBelow = place.y > box.center.y
-            let across = abs(place.x - box.center.x) / box.width
-            if isBelow ? across < shoulders : across < head && place.y > box.center.y - 1.2 * box.height { return true }
+            let isBelow = point.y > box.center.y
+            let across = abs(point.x - box.center.x) / box.width
+            if isBelow ? across < shoulders : across < head && point.y > box.center.y - 1.2 * box.height { return true }
         }
         return false
     }

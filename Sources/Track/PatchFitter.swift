@@ -71,8 +71,8 @@ struct PatchFitter: ~Copyable {
     mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
         guard let box = model.box(around: landmarks) else { return nil }
         let placed = back.after(box)
-        let shape = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
-        return shape.map { map($0) }
+        let landmarks = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
+        return landmarks.map { map($0) }
     }
 
     /// Fits twice from opposite sides: on a face both converge to the same shape, elsewhere they do not. This separates

@@ -149,10 +149,10 @@ struct ScanScheduler: Sendable {
     }
 
     /// Makes the tiles around a lost face's position, in pixels, urgent: it may come back at any size and tilt.
-    mutating func prioritize(around place: Point) {
+    mutating func prioritize(around point: Point) {
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
-            guard abs(rect.center.x - place.x) < rect.width / 2, abs(rect.center.y - place.y) < rect.height / 2 else {
+            guard abs(rect.center.x - point.x) < rect.width / 2, abs(rect.center.y - point.y) < rect.height / 2 else {
                 continue
             }
             searched[i] = min(searched[i], -10 * searched.count)

@@ -44,9 +44,9 @@ struct Smoothing: Sendable {
         time = seconds
         let unit = max(eyeDistance, 1)
         let gain = isMoved ? Self.restGain : Self.speedGain
-        var way: Float = 0
-        for i in 0..<68 { way += (next[i] - base[i]).length }
-        guard way / 68 < Self.jump * unit else {
+        var distance: Float = 0
+        for i in 0..<68 { distance += (next[i] - base[i]).length }
+        guard distance / 68 < Self.jump * unit else {
             (landmarks, speeds) = (copy next, Face.Landmarks(repeating: .zero))
             return
         }

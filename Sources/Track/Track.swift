@@ -106,8 +106,8 @@ struct Track: Sendable {
     func predictedShift(at seconds: Double) -> Affine {
         // The velocity decays, so that a lost face comes to rest.
         let elapsed = max(0, Float(seconds - lastSeen))
-        let way = velocity * Self.velocityDecay * (1 - exp(-elapsed / Self.velocityDecay))
-        return Affine(a: 1, b: 0, c: 0, d: 1, tx: way.x, ty: way.y)
+        let displacement = velocity * Self.velocityDecay * (1 - exp(-elapsed / Self.velocityDecay))
+        return Affine(a: 1, b: 0, c: 0, d: 1, tx: displacement.x, ty: displacement.y)
     }
 
     /// The predicted landmarks, pixels.

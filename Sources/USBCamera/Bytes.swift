@@ -1,15 +1,15 @@
 // Integers in byte order: USB/IP's own numbers are big-endian, everything of USB is little-endian.
 
 extension Span<UInt8> {
-    func bigEndian32(at place: Int) -> UInt32 {
-        UInt32(self[place]) << 24 | UInt32(self[place + 1]) << 16 | UInt32(self[place + 2]) << 8
-            | UInt32(self[place + 3])
+    func bigEndian32(at offset: Int) -> UInt32 {
+        UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8
+            | UInt32(self[offset + 3])
     }
 
-    func littleEndian16(at place: Int) -> Int { Int(self[place]) | Int(self[place + 1]) << 8 }
+    func littleEndian16(at offset: Int) -> Int { Int(self[offset]) | Int(self[offset + 1]) << 8 }
 
-    package func littleEndian32(at place: Int) -> UInt32 {
-        UInt32(littleEndian16(at: place)) | UInt32(littleEndian16(at: place + 2)) << 16
+    package func littleEndian32(at offset: Int) -> UInt32 {
+        UInt32(littleEndian16(at: offset)) | UInt32(littleEndian16(at: offset + 2)) << 16
     }
 }
 

@@ -80,9 +80,9 @@ public struct CameraDevice {
     }
 
     private mutating func unlink(_ victim: UInt32, _ sequence: UInt32, _ replies: inout [UInt8]) {
-        let place = waiting.firstIndex { $0.sequence == victim }
-        if let place { waiting.remove(at: place) }
-        USBIP.appendUnlinkReply(to: sequence, isCancelled: place != nil, &replies)
+        let index = waiting.firstIndex { $0.sequence == victim }
+        if let index { waiting.remove(at: index) }
+        USBIP.appendUnlinkReply(to: sequence, isCancelled: index != nil, &replies)
     }
 
     // MARK: - video
@@ -107,9 +107,9 @@ public struct CameraDevice {
     /// Whether the packets follow each other without gaps, each `size` bytes long.
     private static func isUniform(_ descriptors: Span<UInt8>, _ packets: Int, size: Int) -> Bool {
         for i in 0..<packets {
-            let place = i * USBIP.packetDescriptorSize
-            guard descriptors.bigEndian32(at: place) == UInt32(clamping: i * size),
-                descriptors.bigEndian32(at: place + 4) == UInt32(clamping: size)
+            let offset = i * USBIP.packetDescriptorSize
+            guard descriptors.bigEndian32(at: offset) == UInt32(clamping: i * size),
+                descriptors.bigEndian32(at: offset + 4) == UInt32(clamping: size)
             else { return false }
         }
         return true
@@ -282,22 +282,22 @@ public struct CameraDevice {
     /// what does not exist stalls, and changes nothing.
     private mutating func negotiate(_ data: Span<UInt8>, isCommit: Bool) -> Answer {
         guard data.count >= Self.negotiationSize else { return stall(Stall.invalidControl) }
-        let place = Int(data[3]) - 1
+        let index = Int(data[3]) - 1
         let wanted = data.littleEndian32(at: 4)
-        let exists = data[2] == 1 && CameraMode.all.indices.contains(place)
+        let exists = data[2] == 1 && CameraMode.all.indices.contains(index)
         let interval = CameraMode.intervals.firstIndex(of: wanted)
         if isCommit {
             guard exists, let interval else { return stall(Stall.outOfRange) }
-            committed = Negotiation(mode: place, interval: interval)
+            committed = Negotiation(mode: index, interval: interval)
             probe = committed
-            mode = CameraMode.all[place]
+            mode = CameraMode.all[index]
             self.interval = CameraMode.intervals[interval]
             position = 0
         } else {
             let nearest = CameraMode.intervals.indices.min {
                 distance(CameraMode.intervals[$0], wanted) < distance(CameraMode.intervals[$1], wanted)
             }
-            probe = Negotiation(mode: exists ? place : 0, interval: interval ?? nearest ?? 0)
+            probe = Negotiation(mode: exists ? index : 0, interval: interval ?? nearest ?? 0)
         }
         return .done
     }

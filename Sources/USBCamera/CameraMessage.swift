@@ -49,7 +49,7 @@ public enum CameraMessage: Equatable, Sendable {
     /// Reads a message; nil for anything else, also of another length.
     public init?(_ bytes: Span<UInt8>) {
         guard bytes.count == Self.size else { return nil }
-        func number(_ place: Int) -> Int { Int(bytes.littleEndian32(at: place * 4)) }
+        func number(_ index: Int) -> Int { Int(bytes.littleEndian32(at: index * 4)) }
         switch number(0) {
         case 1: self = .ring(version: number(1), slots: number(2), slotBytes: number(3))
         case 2 where number(1) <= 1: self = .stream(isWatched: number(1) == 1, width: number(2), height: number(3))

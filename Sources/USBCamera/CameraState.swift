@@ -30,11 +30,11 @@ extension CameraDevice {
     /// - Parameter state: the bytes of `state`; nil for any others.
     public init?(state: Span<UInt8>) {
         self.init()
-        var place = 0
+        var offset = 0
         func next() -> Int? {
-            guard place + 4 <= state.count else { return nil }
-            defer { place += 4 }
-            return Int(state.littleEndian32(at: place))
+            guard offset + 4 <= state.count else { return nil }
+            defer { offset += 4 }
+            return Int(state.littleEndian32(at: offset))
         }
         func next(below limit: Int) -> Int? { next().flatMap { $0 < limit ? $0 : nil } }
         func negotiation() -> Negotiation? {
@@ -53,8 +53,8 @@ extension CameraDevice {
             else { return nil }
             waiting.append(Transfer(sequence: UInt32(sequence), packets: packets, packetSize: size))
         }
-        guard let rest = next(), rest == state.count - place else { return nil }
-        for i in place..<state.count { input.append(state[i]) }
+        guard let rest = next(), rest == state.count - offset else { return nil }
+        for i in offset..<state.count { input.append(state[i]) }
         (self.configuration, self.alternate, self.lastError) = (configuration, alternate, UInt8(lastError))
         (self.probe, self.committed) = (probe, committed)
         (mode, interval) = (CameraMode.all[committed.mode], CameraMode.intervals[committed.interval])

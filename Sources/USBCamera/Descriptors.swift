@@ -61,7 +61,7 @@ enum Descriptors {
 
     static let configuration: [UInt8] = {
         var body = association + control + streaming
-        for (place, size) in CameraMode.packetSizes.enumerated() { body += alternate(place + 1, packetSize: size) }
+        for (index, size) in CameraMode.packetSizes.enumerated() { body += alternate(index + 1, packetSize: size) }
         var bytes: [UInt8] = [9, 2]
         bytes.append(littleEndian16: 9 + body.count)
         bytes += [2, 1, 0, 0x80, 50]  // 2 interfaces, configuration 1, powered by the bus
@@ -89,8 +89,8 @@ enum Descriptors {
         // The GUID of YUY2.
         formats += [0x59, 0x55, 0x59, 0x32, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71]
         formats += [16, 1, 0, 0, 0, 0]  // 16 bits per pixel, the first size is the default
-        for (place, mode) in CameraMode.all.enumerated() {
-            formats += [UInt8(26 + 4 * CameraMode.intervals.count), 0x24, 5, UInt8(place + 1), 0]
+        for (index, mode) in CameraMode.all.enumerated() {
+            formats += [UInt8(26 + 4 * CameraMode.intervals.count), 0x24, 5, UInt8(index + 1), 0]
             formats.append(littleEndian16: mode.width)
             formats.append(littleEndian16: mode.height)
             formats.append(littleEndian: UInt32(mode.frameBytes * 8 * 15))

@@ -111,8 +111,8 @@ public struct FrameScheduler {
         if pending != nil { return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4 }
         if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
         // A late picture of a source at the same rate shall not miss its turn by a repetition.
-        let gap = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
-        return stream.begun == 0 ? stream.started : stream.begun + gap
+        let interval = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
+        return stream.begun == 0 ? stream.started : stream.begun + interval
     }
 
     /// How long a reader waits for the first picture of a feeder, which may have to open a camera or connect first.

@@ -28,11 +28,11 @@ public enum ServicePlaceholder {
         let side = max(1, width / (2 * text.count * (letterWidth + 1)))
         let left = (width - text.count * (letterWidth + 1) * side) / 2
         let top = (height - letterHeight * side) / 2
-        for (place, letter) in text.enumerated() {
+        for (index, letter) in text.enumerated() {
             guard let rows = letters[letter] else { continue }
             for y in 0..<letterHeight * side {
                 for x in 0..<letterWidth * side where rows[y / side] >> UInt8(letterWidth - 1 - x / side) & 1 == 1 {
-                    bytes[((top + y) * width + left + place * (letterWidth + 1) * side + x) * 2] = ink
+                    bytes[((top + y) * width + left + index * (letterWidth + 1) * side + x) * 2] = ink
                 }
             }
         }

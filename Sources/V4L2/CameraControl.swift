@@ -121,13 +121,7 @@ public struct CameraControl: Equatable, Sendable {
     }
 
     /// A value in words, as `value(of:)` reads it.
-    public func text(of value: Int32) -> String {
-        switch kind {
-        case .integer: "\(value)"
-        case .boolean: value == 0 ? "off" : "on"
-        case .menu(let items): items.first { $0.value == value }?.name ?? "\(value)"
-        }
-    }
+    public func text(of value: Int32) -> String { kind.text(of: value) }
 
     /// The value that a text means: a number, `on` and `off`, the name of a menu's item, or `default`.
     /// - Throws: `Problem` of kind `invalid` that says what is allowed.
@@ -145,6 +139,17 @@ public struct CameraControl: Equatable, Sendable {
             throw Problem(.invalid, "'\(name)' is '\(text)'", fix: "allowed: \(words), default")
         }
         return value
+    }
+}
+
+extension CameraControl.Kind {
+    /// A value in words: a number, "on" or "off", or the name of a menu's item.
+    public func text(of value: Int32) -> String {
+        switch self {
+        case .integer: "\(value)"
+        case .boolean: value == 0 ? "off" : "on"
+        case .menu(let items): items.first { $0.value == value }?.name ?? "\(value)"
+        }
     }
 }
 

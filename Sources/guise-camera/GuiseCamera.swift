@@ -32,8 +32,8 @@ struct GuiseCamera {
         }
         let listener = try Listener(options.socket, group: group)
         let handover = Handover()
-        let taken = handover.take()
-        let port = if let taken { Port(descriptor: taken.port, number: taken.number) } else { try Port() }
+        let inherited = handover.take()
+        let port = if let inherited { Port(descriptor: inherited.port, number: inherited.number) } else { try Port() }
         let dropped = ccamera_drop_privileges(user, ownGroup, Ring.fileSize)
         guard dropped == 0 else {
             throw Problem(.system, "could not drop root's privileges: \(errorMessage(of: -dropped))")
@@ -43,8 +43,8 @@ struct GuiseCamera {
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")
         }
-        log("guise-camera: the camera is plugged in\(taken == nil ? "" : ", as it was before")")
-        var service = Service(port: port, camera: taken?.camera, listener: listener, signals: signals)
+        log("guise-camera: the camera is plugged in\(inherited == nil ? "" : ", as it was before")")
+        var service = Service(port: port, camera: inherited?.camera, listener: listener, signals: signals)
         try service.run()
         service.end(handover)
     }

@@ -84,7 +84,7 @@ final class CameraSettingsStore: Sendable {
 
     /// Opens a source. A camera that was unplugged meanwhile gets its settings back.
     /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
-    func open(_ wanted: CameraController.CameraRequest, _ context: AppContext) throws -> any FrameSource & ~Copyable {
+    func open(_ wanted: CameraController.Target, _ context: AppContext) throws -> any FrameSource & ~Copyable {
         var path: String?
         switch SourceSpec(wanted.source) {
         case .camera: path = nil

@@ -143,7 +143,8 @@ final class ConfigurationStore: Sendable {
         let (text, path, version, isActive) = try latest.withLock { text -> (String, String, FileVersion?, Bool) in
             let path = try ownFile(text)
             let version = FileVersion(path)
-            let isNew = path != text.file || !mayExist(path)
+            // A link that has come to dangle counts as a file that is gone.
+            let isNew = path != text.file || version == nil
             var written = isNew ? text : try ConfigurationText(text: try contents(of: path), file: path)
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }

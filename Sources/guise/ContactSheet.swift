@@ -143,12 +143,12 @@ final class ContactSheet {
         var whole = Frame(
             FrameLayout(width: clip.layout.width, height: clip.layout.height, format: .i444, range: .full))
         while true {
-            let arrival = try clip.withFrame { view, time in
+            let result = try clip.withFrame { view, time in
                 guard selected.contains(time.number) else { return }
                 convert(view, into: &whole)
                 try body(whole.view, time.seconds, isPhoto)
             }
-            switch arrival {
+            switch result {
             case .frame: continue
             case .nothing: clip.wait()
             case .end: return

@@ -79,8 +79,8 @@ final class LookStore: Sendable {
                 .badValue, "'\(brief(look.name))' is no name for a look; allowed: 1 to \(Self.maxName) characters")
         }
         try change { content in
-            if let place = content.looks.firstIndex(where: { $0.name == look.name }) {
-                content.looks[place] = look
+            if let index = content.looks.firstIndex(where: { $0.name == look.name }) {
+                content.looks[index] = look
             } else {
                 try Self.checkRoom(content.looks.count, "looks")
                 content.looks.append(look)
@@ -92,10 +92,10 @@ final class LookStore: Sendable {
     /// - Throws: as `look` and `save`.
     func delete(_ name: String) throws {
         try change { content in
-            guard let place = content.looks.firstIndex(where: { $0.name == name }) else {
+            guard let index = content.looks.firstIndex(where: { $0.name == name }) else {
                 throw unknown(name, among: content.looks)
             }
-            content.looks.remove(at: place)
+            content.looks.remove(at: index)
         }
     }
 

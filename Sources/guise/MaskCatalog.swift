@@ -9,7 +9,7 @@ final class MaskCatalog: Sendable {
     let loader: MaskLoader
     private let searchPaths: [String]
     /// The colours and texts of masks that were worn, by name.
-    private let options = Mutex<[String: [String: String]]>([:])
+    private let lastChoices = Mutex<[String: [String: String]]>([:])
     private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
 
     /// - Parameter searchPaths: folders that contain mask folders.
@@ -55,8 +55,8 @@ final class MaskCatalog: Sendable {
     /// - Throws: the error of `check`; in this case nothing has changed.
     func select(_ selections: [MaskSelection]) throws {
         try check(selections)
-        options.withLock { options in
-            for worn in loader.selections where !worn.choices.isEmpty { options[worn.mask] = worn.choices }
+        lastChoices.withLock { lastChoices in
+            for worn in loader.selections where !worn.choices.isEmpty { lastChoices[worn.mask] = worn.choices }
         }
         loader.select(selections)
     }
@@ -64,7 +64,7 @@ final class MaskCatalog: Sendable {
     /// A mask with the colours and texts that it had when it was last worn.
     func remembered(_ name: String) -> MaskSelection {
         var selection = MaskSelection(name)
-        selection.choices = options.withLock { $0[name] } ?? [:]
+        selection.choices = lastChoices.withLock { $0[name] } ?? [:]
         return selection
     }
 

@@ -57,7 +57,7 @@ final class PageService: PageBackend {
             }
         }
         let server = try opened.get()
-        return (try server.link(), server.place)
+        return (try server.link(), server.address)
     }
 
     /// Stops the server.

@@ -39,9 +39,9 @@ enum SinkSpec: Equatable {
         }
     }
 
-    /// Whether it is a file, which gets every frame once. With files alone, `guise run` is a batch job: it keeps the
-    /// source's size, opens no control socket, and ends with the source.
-    var isFile: Bool {
+    /// Whether its sink must get every frame once, as a file's must (`FrameSink.keepsFrames`). With such sinks alone,
+    /// `guise run` is a batch job: it keeps the source's size, opens no control socket, and ends with the source.
+    var keepsFrames: Bool {
         switch self {
         case .file: true
         case .usb, .loopback, .device, .page, .null: false

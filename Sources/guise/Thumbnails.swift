@@ -140,7 +140,7 @@ final class Thumbnails: Sendable {
         var target = context.artTarget(layout)
         target.choices = selection.choices
         if let summary = library.summary(of: selection.mask) {
-            for (key, value) in selection.choices where summary.choices[key]?.allows(value) == false {
+            for (key, value) in selection.choices where summary.options[key]?.allows(value) == false {
                 throw RequestError(.badValue, "'\(brief(key))' of '\(selection.mask)' is not valid")
             }
             target.choices.merge(summary.example) { own, example in own.isEmpty ? example : own }

@@ -35,7 +35,7 @@ struct Trash {
                 do { try writeOwnFile(Array(info.utf8), to: note) } catch { throw failure("\(error)") }
                 guard renameToNew(path, "\(folder)/files/\(name)") else {
                     let why = errorMessage(of: errno)
-                    _ = unsafe unlink(note)
+                    removeFile(note)
                     throw failure(why)
                 }
                 return

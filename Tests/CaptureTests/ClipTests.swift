@@ -255,6 +255,49 @@ import Testing
         #expect(clip.warning?.contains("b.mkv") == true)
     }
 
+    @Test func `errors in a clip's pictures are a warning, and errors in its metadata are none`() throws {
+        let plain = try Data(contentsOf: URL(filePath: try scratch.testPicture("a.mjpeg", frames: 5, "-f mjpeg")))
+        // An application segment that is too short, after each start of an image.
+        var (odd, rest) = (Data(), plain[...])
+        while let start = rest.firstRange(of: [0xFF, 0xD8, 0xFF]) {
+            odd += rest[..<start.lowerBound] + [0xFF, 0xD8, 0xFF, 0xE1, 0x00, 0x04, 0x00, 0x00, 0xFF]
+            rest = rest[start.upperBound...]
+        }
+        _ = try scratch.write(odd + rest, "odd.mjpeg")
+        var clip = try Clip(path: try scratch.make("odd.mkv", "-f mjpeg -i \(scratch.path("odd.mjpeg")) -c copy"))
+        #expect(try harvest(&clip).frames.count == 5)
+        #expect(clip.warning == nil)
+        // Noise amid the picture's data.
+        var noisy = try Data(contentsOf: URL(filePath: try scratch.testPicture("b.mkv", frames: 5, "-c:v mjpeg")))
+        for i in 0..<40 { noisy[noisy.count / 2 + i] = UInt8(truncatingIfNeeded: i * 37 + 11) }
+        var broken = try Clip(path: try scratch.write(noisy, "noisy.mkv"))
+        #expect(try harvest(&broken).frames.count > 2)
+        #expect(broken.warning?.contains("noisy.mkv is damaged") == true)
+    }
+
+    @Test func `a decoder that does not exit keeps nobody waiting`() throws {
+        let path = try scratch.testPicture("a.mkv", frames: 3, "-c:v mjpeg")
+        let (closed, go) = (scratch.path("closed"), scratch.path("go"))
+        let script = try scratch.write(
+            """
+            #!/bin/sh
+            ffmpeg "$@"
+            exec >&-
+            touch \(closed)
+            while [ ! -e \(go) ]; do sleep 0.02; done
+            """, "decoder")
+        #expect(unsafe chmod(script, 0o755) == 0)
+        var bounds = MediaLimits.named
+        bounds.program = script
+        var clip = try Clip(path: path, within: bounds)
+        #expect(try harvest(&clip, limit: 3).frames.count == 3)
+        while !mayExist(closed) { usleep(1000) }
+        for _ in 0..<3 { #expect(try clip.withFrame { _, _ in } == .nothing) }
+        _ = try scratch.write("", "go")
+        #expect(try harvest(&clip).frames.isEmpty)
+        #expect(clip.warning == nil && clip.descriptor == nil)
+    }
+
     @Test func `a truncated photo does not trap`() throws {
         let whole = try Data(contentsOf: URL(filePath: try scratch.testPicture("a.png", size: "320x240")))
         for part in [20, 40, 100, whole.count / 2] {

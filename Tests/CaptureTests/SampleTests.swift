@@ -36,8 +36,8 @@ import Testing
         var (left, right, small, large): (Float, Float, Int, Int) = (999, 0, 99999, 0)
         var before: Point?
         for number in 0..<300 {
-            let place = sample.place(number)
-            let arrival = try sample.withFrame { view, time in
+            let place = sample.portraitToFrame(number)
+            let result = try sample.withFrame { view, time in
                 #expect(time == FrameTime(number: number, seconds: Double(number) / 30))
                 guard number % 10 < 2 else { return }
                 let (at, count) = disc(view)
@@ -46,7 +46,7 @@ import Testing
                 before = at
                 (left, right, small, large) = (min(left, at.x), max(right, at.x), min(small, count), max(large, count))
             }
-            #expect(arrival == .frame)
+            #expect(result == .frame)
         }
         #expect(left < 90 && right > 230)
         // Areas go with the square of 0.7 to 1.5.
@@ -68,7 +68,7 @@ import Testing
         let usual = try sample()
         let slow = try sample(rate: 7.5)
         for number in 0..<40 {
-            let places = (slow.place(number), usual.place(4 * number))
+            let places = (slow.portraitToFrame(number), usual.portraitToFrame(4 * number))
             #expect(places.0 == places.1, "frame \(number)")
         }
         let description = slow.description

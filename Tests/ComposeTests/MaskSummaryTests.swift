@@ -11,13 +11,13 @@ struct MaskSummaryTests {
     @Test func `every option of every mask has an allowed default`() throws {
         var count = 0
         for label in library.summaries {
-            for (name, choice) in label.choices {
+            for (name, option) in label.options {
                 let standard = try #require(label.defaults[name], "\(label.name): \(name)")
-                #expect(choice.allows(standard), "\(label.name): \(name) is \(standard)")
+                #expect(option.allows(standard), "\(label.name): \(name) is \(standard)")
                 count += 1
             }
         }
-        print("\(count) choices in \(library.names.count) masks")
+        print("\(count) options in \(library.names.count) masks")
         #expect(count > 3)
     }
 
@@ -43,7 +43,7 @@ struct MaskSummaryTests {
 
     @Test func `masks for work hide nobody, write nothing, and are enough to choose from`() throws {
         let masks = library.summaries.filter(\.isFitForWork)
-        #expect(masks.count > 8 && masks.allSatisfy { $0.isPersonal && $0.choices["text"] == nil })
+        #expect(masks.count > 8 && masks.allSatisfy { $0.isPersonal && $0.options["text"] == nil })
         #expect(masks.allSatisfy { ![.face, .background, .hiding].contains($0.kind) })
     }
 

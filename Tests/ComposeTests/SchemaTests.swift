@@ -60,7 +60,7 @@ import Testing
 
         {"kind": "background", "mode": "color", "color": "#102030", "to": {"name": "bottom", "color": "#304050"}}
 
-        {"kind": "background", "mode": "picture", "art": "a.svg", "fit": "contain"}
+        {"kind": "background", "mode": "picture", "art": "a.svg", "fit": "contain", "motion": {"repeat": "once"}}
 
         {"kind": "background", "mode": "picture", "pictures": {"one": "a.svg", "two": "a.svg"}, "picture": "two"}
 
@@ -85,7 +85,8 @@ import Testing
 
         {"kind": "frame", "art": "a.svg", "place": "top left", "size": 0.2, "behind": true}
 
-        {"kind": "text", "text": "a", "face": "chin", "shift": [0, 1], "plate": {"color": "#ffffff", "opacity": 0.5}}
+        {"kind": "text", "text": "a", "face": "chin", "shift": [0, 1], "on": "largest",
+         "plate": {"color": "#ffffff", "opacity": 0.5}}
 
         {"kind": "text", "text": "a", "plate": {"art": "a.svg", "box": [1, 1, 7, 7]}, "outline": "#ffffff"}
 
@@ -189,6 +190,11 @@ import Testing
         #"{"version": 1, "layers": [{"kind": "sprite", "art": "a.svg", "pins": [{"art": [0, 0], "face": "toe"}]}]}"#,
         #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "opacity": 2}]}"#,
         #"{"version": 1, "layers": [{"kind": "anonymize", "mode": "block", "color": "red"}]}"#,
+        #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "on": "every"}]}"#,
+        #"{"version": 1, "layers": [{"kind": "text", "text": "a", "on": "largest"}]}"#,
+        #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "motion": {"repeat": "once"}}]}"#,
+        #"{"version": 1, "layers": [{"kind": "background", "mode": "blur", "motion": {"frames": [{"art": "a.svg"}]}}]}"#,
+        #"{"version": 1, "layers": [{"kind": "background", "mode": "blur", "motion": {"swing": {}}}]}"#,
     ])
     func `the schema rejects what the reader rejects`(text: String) throws {
         let json = try JSON(Array(text.utf8), file: "t")
@@ -426,6 +432,11 @@ private struct Schema {
             case "additionalProperties":
                 for name in json.keys where schema["properties"]?[name] == nil {
                     if let value = json[name] { wrong += check(value, rule, "\(path).\(name)") }
+                }
+            case "dependentRequired":
+                for (key, others) in rule.keys.map({ ($0, rule[$0]?.elements.compactMap(\.string) ?? []) })
+                where json.keys.contains(key) && !others.allSatisfy(json.keys.contains) {
+                    wrong.append("\(path): \(key) needs \(others)")
                 }
             case "oneOf":
                 let fitting = rule.elements.count { check(json, $0, path).isEmpty }

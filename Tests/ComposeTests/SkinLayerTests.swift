@@ -94,7 +94,7 @@ func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
     for yaw in [Float(-40), 40] {
         let turned = face(yaw: yaw)
         let canvas = try dressed("tiger", turned)
-        let places = CanonicalFaceUV.place(on: turned)
+        let places = CanonicalFaceUV.positions(on: turned)
         let outline = CanonicalFaceUV.outline.map { places[$0] }
         let low = outline.map(\.x).min() ?? 0
         let high = outline.map(\.x).max() ?? 0

@@ -64,13 +64,13 @@ struct SpriteLayerTests {
         var seen = [16 of Point](repeating: .zero)
         for i in pins.indices { seen[i] = map(pins[i]) }
         var worst: Float = 0
-        for i in 0..<ThinPlateSpline.corners { worst = max(worst, (bend.place(i, seen) - map(bend.grid[i])).length) }
+        for i in 0..<ThinPlateSpline.corners { worst = max(worst, (bend.position(i, seen) - map(bend.grid[i])).length) }
         #expect(worst < 0.05, "\(worst) px from the affine map")
         // One pin is moved: corners on pins move with them, all others are in between.
         seen[4] += Point(0, 25)
         let corner = try #require((0..<ThinPlateSpline.corners).first { bend.grid[$0] == Point(50, 120) })
-        #expect((bend.place(corner, seen) - seen[4]).length < 0.05)
-        #expect((bend.place(0, seen) - seen[0]).length < 0.05)
+        #expect((bend.position(corner, seen) - seen[4]).length < 0.05)
+        #expect((bend.position(0, seen) - seen[0]).length < 0.05)
         print("bend: at most \(worst) px from an affine map")
     }
 
@@ -215,8 +215,11 @@ struct SpriteLayerTests {
         let swing = #""motion": {"swing": {"frequency": 2}}"#
         let pins = #""pins": [{"art": [0, 0], "face": "right_eye"}, {"art": [40, 0], "face": "left_eye"}]"#
         for (text, reason) in [
-            (#"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#, "'frames'"),
-            (#"{"kind": "anonymize", "mode": "blur", \#(swing)}"#, "'swing'"),
+            (
+                #"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#,
+                "'motion' has no effect"
+            ),
+            (#"{"kind": "background", "mode": "blur", \#(swing)}"#, "in sprite and solid layers"),
             (#"{"kind": "sprite", "art": "a.png", \#(pins), \#(swing)}"#, "2 pins"),
         ] {
             let problem = try #require(throws: Problem.self) { try atelier.layer(text) }

@@ -125,8 +125,8 @@ struct StampsLayerTests {
     @Test func `the mask that comes with Guise has stamps, a frame round each face, and options for both`() throws {
         let library = MaskLibrary(searchPaths: [masksFolder])
         let summary = try #require(library.summary(of: "stamps"))
-        guard case .stamps(let names)? = summary.choices["items"] else {
-            Issue.record("the mask has no stamps: \(summary.choices)")
+        guard case .stamps(let names)? = summary.options["items"] else {
+            Issue.record("the mask has no stamps: \(summary.options)")
             return
         }
         #expect(names.count >= 12 && !summary.isPersonal)

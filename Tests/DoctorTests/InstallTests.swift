@@ -17,8 +17,8 @@ private final class Session {
         program: String = "/home/ann/.local/bin/guise"
     ) throws -> Installer {
         (said, ran, questions) = ([], [], 0)
-        var choices = Installer.Choices()
-        (choices.isDry, choices.hasModule, choices.hasEdited) = (isDry, hasModule, hasEdited)
+        var options = Installer.Options()
+        (options.isDry, options.hasModule, options.hasEdited) = (isDry, hasModule, hasEdited)
         let user = Installer.Console(
             print: { self.said.append($0) },
             confirm: answer.map { answer in
@@ -34,7 +34,7 @@ private final class Session {
         return try Installer(
             machine.system, program: program,
             completions: [.bash: "complete guise\n", .zsh: "#compdef guise\n", .fish: "complete -c guise"],
-            choices: choices, user: user)
+            options: options, user: user)
     }
 
     func printed(_ text: String) -> Bool { said.contains { $0.contains(text) } }

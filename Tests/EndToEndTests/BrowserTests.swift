@@ -976,6 +976,28 @@ extension EndToEnd {
             #expect(try stage.guise.ask("looks")["looks"]?.elements.isEmpty == true)
         }
 
+        @Test func `a mask whose title was edited has the new one at once`() throws {
+            let scratch = try ScratchFolder()
+            func describe(_ title: String) throws {
+                try scratch.write(
+                    #"{"version": 1, "title": "\#(title)", "layers": [{"kind": "effect", "mode": "grey"}]}"#,
+                    "config/guise/Masks/own/mask.json")
+            }
+            try describe("Before the edit")
+            let stage = try Stage(Stage.start(["--source", "sample"], in: scratch))
+            let browser = stage.browser
+            try stage.guise.ask("favourite", ["mask": "own"])
+            let shown = "document.querySelector('#shelf-list .name')?.textContent"
+            #expect(browser.waits(for: "\(shown) == 'Before the edit'"))
+            try describe("After the edit")
+            // As if the user came back from the editor beside the page.
+            try browser.run("dispatchEvent(new Event('focus'))")
+            #expect(browser.waits(for: "\(shown) == 'After the edit'"))
+            #expect(
+                browser.waits(
+                    for: "document.querySelector('[data-mask=own] .name').textContent == 'After the edit'"))
+        }
+
         @Test func `masks are found by kind, by other words, and in spite of typing errors`() throws {
             let stage = try Stage()
             let browser = stage.browser

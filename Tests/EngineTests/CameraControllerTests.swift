@@ -9,7 +9,7 @@ import Testing
 
 /// Opening, closing and retrying of cameras on a separate thread, with a simulated clock.
 @Suite(.ownThread) struct CameraControllerTests {
-    private static let wanted = CameraController.CameraRequest(source: "camera", camera: VideoFormat())
+    private static let wanted = CameraController.Target(source: "camera", camera: VideoFormat())
     private static let unplugged = Problem(.gone, "it was unplugged")
     private static let busy = Problem(.busy, "another program has it")
 
@@ -139,7 +139,7 @@ import Testing
         #expect(clock.pauses == [500, 500, 1000, 2000])
         for _ in 0..<2 { cameras.add(Self.busy) }
         _ = camera()
-        cameraController.request(CameraController.CameraRequest(source: "/dev/video7", camera: VideoFormat()))
+        cameraController.request(CameraController.Target(source: "/dev/video7", camera: VideoFormat()))
         cameraController.returnSource(take(cameraController), nil)
         #expect(clock.pauses == [500, 500, 1000, 2000, 500, 500])
     }
@@ -161,7 +161,7 @@ import Testing
         settle()
         cameraController.request(Self.wanted)
         entered.wait()
-        let other = CameraController.CameraRequest(source: "/dev/video7", camera: VideoFormat())
+        let other = CameraController.Target(source: "/dev/video7", camera: VideoFormat())
         cameraController.request(other)
         mayGo.signal()
         entered.wait()

@@ -108,7 +108,7 @@ struct FakeSource: FrameSource, ~Copyable {
         return !script.isLive || script.clock.now >= origin + UInt64(script.steps[next].time * 1e9)
     }
 
-    mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
+    mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> FrameResult {
         script.noteAsked()
         if script.isLive { wakeEvent?.drain() }
         guard isDue else { return script.isLive ? .nothing : .end }
@@ -120,7 +120,7 @@ struct FakeSource: FrameSource, ~Copyable {
         case .gray(let gray, let time):
             frame.fill(y: gray, u: 128, v: 128)
             let taken = Double(origin) / 1e9 + time
-            let moment = FrameTime(number: number, seconds: time, taken: script.isLive ? taken : nil)
+            let moment = FrameTime(number: number, seconds: time, captureTime: script.isLive ? taken : nil)
             last = moment
             number += 1
             try body(frame.view, moment)
@@ -319,7 +319,7 @@ final class FakeCapture: CaptureRequest {
 final class Cameras: Sendable {
     private struct State: Sendable {
         var left: [Result<Script, Problem>] = []
-        var opened: [(wanted: CameraController.CameraRequest, time: Double)] = []
+        var opened: [(wanted: CameraController.Target, time: Double)] = []
         var closings = 0
         var failures: [Problem] = []
     }
@@ -332,7 +332,7 @@ final class Cameras: Sendable {
     init(_ clock: TestClock) { self.clock = clock }
 
     /// The requested camera of each attempt.
-    var wanted: [CameraController.CameraRequest] { state.withLock { $0.opened.map(\.wanted) } }
+    var wanted: [CameraController.Target] { state.withLock { $0.opened.map(\.wanted) } }
     /// The times of the attempts, seconds.
     var times: [Double] { state.withLock { $0.opened.map(\.time) } }
     /// The number of reported closings.
@@ -343,7 +343,7 @@ final class Cameras: Sendable {
     func add(_ script: Script) { state.withLock { $0.left.append(.success(script)) } }
     func add(_ problem: Problem) { state.withLock { $0.left.append(.failure(problem)) } }
 
-    func open(_ wanted: CameraController.CameraRequest) throws -> any FrameSource & ~Copyable {
+    func open(_ wanted: CameraController.Target) throws -> any FrameSource & ~Copyable {
         let now = clock.seconds
         let script = try state.withLock { state -> Result<Script, Problem> in
             state.opened.append((wanted, now))

@@ -323,7 +323,7 @@ import Testing
 
         mutating func withFrame(
             _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
-        ) throws -> Arrival {
+        ) throws -> FrameResult {
             var moment = FrameTime(number: 0, seconds: 0)
             var person: [UInt8] = []
             let arrival = try sample.withFrame { view, time in

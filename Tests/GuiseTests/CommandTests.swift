@@ -36,7 +36,7 @@ struct CommandTests {
         for name in ["show", "hide", "toggle", "only", "next", "previous", "clear", "random", "surprise", "pause"] {
             let words = [name] + (Self.arguments[name] ?? [])
             let parsed = try #require(try Guise.parseAsRoot(words) as? any ControlCommand)
-            #expect(PlainRequest(words)?.command == parsed.request, "\(name)")
+            #expect(QuickCommand(words)?.command == parsed.request, "\(name)")
         }
     }
 
@@ -45,7 +45,7 @@ struct CommandTests {
         ["stop"], ["snapshot"], ["record"], ["togle", "a"], ["--version"],
     ])
     func `options, mistakes and other commands are left to the parser`(words: [String]) {
-        #expect(PlainRequest(words)?.command == nil)
+        #expect(QuickCommand(words)?.command == nil)
     }
 
     @Test func `the documentation names every command`() throws {

@@ -20,8 +20,8 @@ import Testing
         ("/dev/video9", .device("/dev/video9"), true, false),
         ("page", .page, false, false), ("null", .null, false, false), ("out.mp4", .file("out.mp4"), false, true),
     ])
-    func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ isFile: Bool) {
-        #expect(SinkSpec(text) == spec && spec.isDevice == isDevice && spec.isFile == isFile)
+    func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ keepsFrames: Bool) {
+        #expect(SinkSpec(text) == spec && spec.isDevice == isDevice && spec.keepsFrames == keepsFrames)
     }
 
     @Test(arguments: [("Source", SourceSpec.forms), ("Sink", SinkSpec.forms)])

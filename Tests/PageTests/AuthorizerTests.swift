@@ -12,7 +12,7 @@ struct AuthorizerTests {
     ) -> RequestAuthorizer.Decision {
         var head = HTTPRequestHead(version: .http1_1, method: method, uri: path)
         for (name, value) in headers { head.headers.add(name: name, value: value) }
-        return authorizer.decide(PageRequest(head))
+        return authorizer.decide(HTTPRequest(head))
     }
 
     private let own = ["Host": "127.0.0.1:8787", "Authorization": "Guise abc"]

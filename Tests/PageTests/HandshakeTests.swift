@@ -45,7 +45,7 @@ import Testing
 
     @Test(arguments: wrongs) func `a wrong proof opens nothing and is reported by the close code`(wrong: Wrong) throws {
         var limits = PageLimits.patient
-        limits.refusalPause = .milliseconds(1)
+        limits.refusalDelay = .milliseconds(1)
         let fixture = try ServerFixture(limits)
         let older = try #require(try Visitor.openSocket(port: fixture.server.port).visitor.json()["nonce"]?.string)
         let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
@@ -78,7 +78,7 @@ import Testing
 
     @Test func `a client that does not answer is disconnected`() throws {
         var limits = PageLimits()
-        limits.unauthenticated = .milliseconds(100)
+        limits.unauthenticatedTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
         let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
         _ = try visitor.json()
@@ -98,8 +98,8 @@ import Testing
 
     @Test func `a wrong proof is rejected after a pause`() throws {
         var limits = PageLimits()
-        limits.refusalPause = .hours(1)
-        limits.unauthenticated = .milliseconds(100)
+        limits.refusalDelay = .hours(1)
+        limits.unauthenticatedTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
         let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
         _ = try visitor.json()

@@ -11,15 +11,15 @@ import Testing
         let fixture = try ServerFixture()
         let silent = try (0..<300).map { _ in try Visitor(port: fixture.server.port) }
         // The oldest connections were closed for the others.
-        for visitor in silent.prefix(300 - PageLimits().connections) { #expect(visitor.take(1) == nil) }
+        for visitor in silent.prefix(300 - PageLimits().maxConnections) { #expect(visitor.take(1) == nil) }
         #expect(try fixture.ask("GET", "/").status == 200)
-        #expect(fixture.server.connections <= PageLimits().connections)
+        #expect(fixture.server.connections <= PageLimits().maxConnections)
         withExtendedLifetime(silent) {}
     }
 
     @Test func `a connection with a valid credential makes room for no other`() throws {
         var limits = PageLimits.patient
-        limits.connections = 4
+        limits.maxConnections = 4
         let fixture = try ServerFixture(limits)
         // One of four belongs to the session.
         let viewers = try (0..<3).map { _ in
@@ -35,7 +35,7 @@ import Testing
 
     @Test func `a visitor without a valid credential is disconnected, whatever it sends`() throws {
         var limits = PageLimits.patient
-        limits.unauthenticated = .milliseconds(200)
+        limits.unauthenticatedTimeout = .milliseconds(200)
         let fixture = try ServerFixture(limits)
         let silent = try Visitor(port: fixture.server.port)
         let slow = try Visitor(port: fixture.server.port)
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `an idle connection and an unfinished request head are closed`() throws {
         var limits = PageLimits.patient
-        limits.idle = .milliseconds(100)
+        limits.idleTimeout = .milliseconds(100)
         let resting = try ServerFixture(limits)
         let visitor = try Visitor(port: resting.server.port)
         try visitor.request("GET", "/thumbnail?mask=santa", resting.own)
@@ -58,7 +58,7 @@ import Testing
         #expect(visitor.take(1) == nil)
 
         limits = PageLimits.patient
-        limits.head = .milliseconds(100)
+        limits.headTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
         let slow = try Visitor(port: fixture.server.port)
         try slow.request("GET", "/thumbnail?mask=santa", fixture.own)
@@ -70,7 +70,7 @@ import Testing
 
     @Test func `a photo whose upload stalls is not waited for`() throws {
         var limits = PageLimits.patient
-        limits.idle = .milliseconds(100)
+        limits.idleTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
         let visitor = try Visitor(port: fixture.server.port)
         try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
@@ -80,8 +80,8 @@ import Testing
 
     @Test func `a request head with too many bytes or fields is rejected`() throws {
         let fixture = try ServerFixture()
-        let long = String(repeating: "x", count: PageLimits().headBytes)
-        let many = (0...PageLimits().headerFields).map { ("X-\($0)", "1") }
+        let long = String(repeating: "x", count: PageLimits().maxHeadBytes)
+        let many = (0...PageLimits().maxHeaderFields).map { ("X-\($0)", "1") }
         for headers in [["X-Long": long], Dictionary(uniqueKeysWithValues: many)] {
             let answer = try fixture.ask("GET", "/", fixture.own.merging(headers) { $1 })
             #expect(answer.status == 431 && answer.headers["connection"] == "close")
@@ -90,7 +90,7 @@ import Testing
         let garbage = try Visitor(port: fixture.server.port)
         try garbage.send(Array("\u{1}\u{2}\r\n\r\n".utf8))
         #expect(try garbage.answer().status == 400)
-        let large = [UInt8](repeating: 0, count: PageLimits().body + 1)
+        let large = [UInt8](repeating: 0, count: PageLimits().maxBodyBytes + 1)
         #expect(try fixture.ask("POST", "/face", fixture.posting, body: large).status == 413)
     }
 

@@ -127,7 +127,7 @@ extension PageLimits {
     /// time limits.
     static var patient: PageLimits {
         var limits = PageLimits()
-        (limits.unauthenticated, limits.head, limits.idle) = (.hours(1), .hours(1), .hours(1))
+        (limits.unauthenticatedTimeout, limits.headTimeout, limits.idleTimeout) = (.hours(1), .hours(1), .hours(1))
         return limits
     }
 }

@@ -5,6 +5,7 @@ import Glibc
 import JSON
 import TestSupport
 import Testing
+import Track
 
 @testable import Page
 @testable import SystemKit
@@ -14,7 +15,7 @@ import Testing
     @Test func `the page's own files are served to anyone, with their security headers`() throws {
         let fixture = try ServerFixture()
         #expect(try fixture.server.link() == "http://127.0.0.1:\(fixture.server.port)/#\(fixture.secret)")
-        #expect(!fixture.server.place.contains(fixture.secret))
+        #expect(!fixture.server.address.contains(fixture.secret))
         let page = try fixture.ask("GET", "/", ["Host": "127.0.0.1:\(fixture.server.port)"])
         #expect(page.status == 200 && page.text == "<p>Guise" && page.headers["set-cookie"] == nil)
         let policy = page.headers["content-security-policy"] ?? ""
@@ -23,6 +24,28 @@ import Testing
         #expect(page.headers["x-content-type-options"] == "nosniff")
         #expect(page.headers["cross-origin-resource-policy"] == "same-origin")
         #expect(page.headers["referrer-policy"] == "no-referrer")
+    }
+
+    @Test func `HEAD has GET's answer without its body, for the page's own files only`() throws {
+        let fixture = try ServerFixture()
+        let visitor = try Visitor(port: fixture.server.port)
+        // On one connection: a body would be taken for the next answer.
+        for (path, status, hasBody) in [("/", 200, true), ("/nothing.js", 404, true), ("/", 200, true)] {
+            try visitor.request("HEAD", path, fixture.own)
+            let head = try visitor.answerHead()
+            try visitor.request("GET", path, fixture.own)
+            let whole = try visitor.answer()
+            #expect(head.status == status && whole.status == status, "\(path)")
+            #expect(head.headers == whole.headers && whole.body.isEmpty != hasBody, "\(path)")
+        }
+        for path in ["/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4"] {
+            try visitor.request("HEAD", path, fixture.own)
+            #expect(try visitor.answerHead().status == 405, "\(path)")
+            try visitor.request("HEAD", path, fixture.own.merging(["Authorization": ""]) { $1 })
+            #expect(try visitor.answerHead().status == 401, "\(path)")
+        }
+        try visitor.request("HEAD", "/socket", fixture.posting)
+        #expect(try visitor.answerHead().status == 405)
     }
 
     @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
@@ -95,9 +118,9 @@ import Testing
         let found = try fixture.ask("POST", "/photo/faces", fixture.posting, body: png)
         #expect(found.status == 200 && found.headers["content-type"] == "application/json")
         let face = #"{"box":[0,1,2,3],"landmarks":[[1,2.5]],"corrected":true}"#
-        #expect(
-            try JSON(found.body, file: "answer")
-                == JSON(Array(#"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)]}"#.utf8), file: "answer"))
+        let mean = HeadPlacement.meanHead.map { "[\($0.x),\($0.y)]" }.joined(separator: ",")
+        let text = #"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)],"meanFace":[\#(mean)]}"#
+        #expect(try JSON(found.body, file: "answer") == JSON(Array(text.utf8), file: "answer"))
         // A photo for its faces may be as large as one for its masks.
         let large = png + [UInt8](repeating: 0, count: 1 << 20)
         #expect(try fixture.ask("POST", "/photo/faces", fixture.posting, body: large).status == 200)

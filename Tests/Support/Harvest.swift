@@ -13,12 +13,12 @@ public struct Harvest {
 public func harvest(_ source: inout Clip, limit: Int = 1000) throws -> Harvest {
     var harvest = Harvest()
     while harvest.frames.count < limit {
-        let arrival = try source.withFrame { view, time in
+        let result = try source.withFrame { view, time in
             let bytes = view.bytes
             harvest.frames.append(bytes.indices.map { bytes[$0] })
             harvest.times.append(time)
         }
-        switch arrival {
+        switch result {
         case .frame: continue
         case .end: return harvest
         case .nothing:

@@ -105,6 +105,15 @@ public final class Visitor {
 
     /// Reads the status and headers, and the body if its length is given.
     public func answer() throws -> Answer {
+        var answer = try answerHead()
+        if let length = answer.headers["content-length"].flatMap({ Int($0) }) {
+            answer.body = try Self.needed(take(length))
+        }
+        return answer
+    }
+
+    /// Reads the status and headers only, as of an answer to HEAD.
+    public func answerHead() throws -> Answer {
         let head = String(decoding: try Self.needed(take(through: "\r\n\r\n")), as: UTF8.self)
         var answer = Answer()
         for (i, line) in head.components(separatedBy: "\r\n").enumerated() where !line.isEmpty {
@@ -114,9 +123,6 @@ public final class Visitor {
                 answer.headers[line[..<colon].lowercased()] = line[colon...].dropFirst().trimmingCharacters(
                     in: .whitespaces)
             }
-        }
-        if let length = answer.headers["content-length"].flatMap({ Int($0) }) {
-            answer.body = try Self.needed(take(length))
         }
         return answer
     }

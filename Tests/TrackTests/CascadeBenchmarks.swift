@@ -47,7 +47,7 @@ import Testing
             LabelledPhotos.decode(LabelledPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 200))
         var search = CascadeSearch(cascade, maxWidth: 400, maxHeight: 200)
         photo.view { view in
-            search.scan(view, CascadeSearch.Scan(smallest: 48, largest: 190, stage: cascade.stageCount))
+            search.scan(view, CascadeSearch.Scan(smallest: 48, largest: 190, minStages: cascade.stageCount))
         }
         search.groups.group(atLeast: 2)
         let match = try #require(search.groups.matches.first).rect
@@ -56,7 +56,7 @@ import Testing
         let map = Affine(scale: scale, angle: 0, origin: match.center - Point(48, 48) * scale)
         var pixels = patch.pixels.mutableSpan
         photo.view { resample($0, by: map, into: &pixels, width: 96, height: 96) }
-        let area = CascadeSearch.Area(rect: Rect(x: 34, y: 32, width: 40, height: 40), stage: cascade.stageCount)
+        let area = CascadeSearch.Area(rect: Rect(x: 34, y: 32, width: 40, height: 40), minStages: cascade.stageCount)
         var found = 0
         let ours = patch.view { view in best(50) { found = search.find(view, near: area)?.count ?? 0 } }
         let theirs = best(20) { _ = other.judge(patch, step: 1.1, minSize: 36, maxSize: 45) }
@@ -88,7 +88,7 @@ import Testing
                 search.scan(
                     view,
                     CascadeSearch.Scan(
-                        smallest: Float(smallest), largest: Float(height), factor: 1.2, stage: cascade.stageCount))
+                        smallest: Float(smallest), largest: Float(height), factor: 1.2, minStages: cascade.stageCount))
             }
         }
         let theirs = best(1, runs: 3) { _ = other.judge(picture, step: 1.2, minSize: smallest, maxSize: height) }

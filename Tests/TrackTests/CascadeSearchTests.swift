@@ -24,7 +24,7 @@ struct CascadeSearchTests {
         let theirs = other.judge(picture, step: scale, minSize: window, maxSize: window)
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 60, capacity: 20_000)
         let plan = CascadeSearch.Scan(
-            smallest: Float(window), largest: Float(window), step: scale < 2 ? 2 : 1, stage: cascade.stageCount)
+            smallest: Float(window), largest: Float(window), step: scale < 2 ? 2 : 1, minStages: cascade.stageCount)
         scan(&search, plan)
         let ours = search.groups.windows
         // OpenCV multiplies positions by the requested size and rounds them; ours use the level's true size. It skips
@@ -45,7 +45,7 @@ struct CascadeSearchTests {
     @Test(arguments: [1, 2])
     func `a scan in strips finds what a scan of the whole level finds`(step: Int) throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
-        let scan = CascadeSearch.Scan(smallest: 24, largest: 120, factor: 1.2, step: step, stage: 4)
+        let scan = CascadeSearch.Scan(smallest: 24, largest: 120, factor: 1.2, step: step, minStages: 4)
         func windows(maxHeight: Int) -> [CascadeWindow] {
             var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: maxHeight, capacity: 20_000)
             self.scan(&search, scan)
@@ -61,26 +61,26 @@ struct CascadeSearchTests {
     @Test func `a scan whose smallest window is larger than the largest finds nothing`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
-        scan(&search, .init(smallest: 60, largest: 50, stage: 0))
+        scan(&search, .init(smallest: 60, largest: 50, minStages: 0))
         #expect(search.groups.windows.isEmpty)
     }
 
     @Test func `a search around a place finds a window that a scan finds`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
-        scan(&search, .init(smallest: 40, largest: 40, stage: 5))
+        scan(&search, .init(smallest: 40, largest: 40, minStages: 5))
         let best = try #require(search.groups.windows.max { $0.result.confidence < $1.result.confidence })
         let stage = Int(best.result.passed)
         // Expected slightly away from its place.
         let rect = Rect(x: best.rect.x + 3, y: best.rect.y - 3, width: 40, height: 40)
-        let area = CascadeSearch.Area(rect: rect, stage: stage, enoughWindows: 1)
+        let area = CascadeSearch.Area(rect: rect, minStages: stage, enoughWindows: 1)
         let match = try #require(picture.view { search.find($0, near: area) })
         #expect(abs(match.rect.x - best.rect.x) < 3 && abs(match.rect.y - best.rect.y) < 3)
         let far = CascadeSearch.Area(
-            rect: Rect(x: .nan, y: 0, width: 30, height: 30), stage: stage, enoughWindows: 1)
+            rect: Rect(x: .nan, y: 0, width: 30, height: 30), minStages: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: far) } == nil)
         let outside = CascadeSearch.Area(
-            rect: Rect(x: 4000, y: -900, width: 30, height: 30), stage: stage, enoughWindows: 1)
+            rect: Rect(x: 4000, y: -900, width: 30, height: 30), minStages: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: outside) } == nil)
     }
 

@@ -136,7 +136,7 @@ struct CascadeTests {
         var hits = [CascadeHit](repeating: CascadeHit(), count: end)
         var count = 0
         var span = hits.mutableSpan
-        program.scan(integral, row: row, columns: first..<end, step: 2, stage: stage, hits: &span, count: &count)
+        program.scan(integral, row: row, columns: first..<end, step: 2, minStages: stage, hits: &span, count: &count)
         return Array(hits[0..<count])
     }
 
@@ -160,7 +160,7 @@ struct CascadeTests {
             if evaluation != .oneByOne {
                 var count = 0
                 var span = hits.mutableSpan
-                program.scan(integral, row: y, columns: 0..<columns, step: 1, stage: 0, hits: &span, count: &count)
+                program.scan(integral, row: y, columns: 0..<columns, step: 1, minStages: 0, hits: &span, count: &count)
                 for hit in hits[0..<count] { list[y * columns + Int(hit.x)] = hit.result }
             } else {
                 for x in 0..<columns {

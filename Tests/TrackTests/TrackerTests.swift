@@ -76,13 +76,13 @@ func `without landmark data the eyes are still found, and the warning names the 
     #expect(whole.warning == nil)
     #expect(part.warning?.contains("libdlib-data") == true)
     var photo = try Clip(path: Fixtures.sample)
-    var arrival = Arrival.nothing
-    while arrival == .nothing {
-        arrival = try photo.withFrame { view, _ in
+    var result = FrameResult.nothing
+    while result == .nothing {
+        result = try photo.withFrame { view, _ in
             whole.searchWhole(view.luma)
             part.searchWhole(view.luma)
         }
-        if arrival == .nothing { photo.wait() }
+        if result == .nothing { photo.wait() }
     }
     let (wanted, found) = (try #require(whole.faces.first), try #require(part.faces.first))
     for eye in [FacePoint.rightEye, .leftEye] {

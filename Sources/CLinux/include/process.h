@@ -31,4 +31,6 @@ ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size);
 int clinux_child_wait(pid_t pid);
 /// Waits for the child to end, without reaping it.
 void clinux_child_await(pid_t pid);
+/// Whether the child has ended, without waiting or reaping it: 1 or 0.
+int clinux_child_has_ended(pid_t pid);
 #endif

@@ -52,7 +52,7 @@ struct PictureArt {
         let picture: [Float]
 
         /// The art coordinate at a picture coordinate; nil outside the art.
-        func place(_ at: Float) -> Float? {
+        func artCoordinate(at: Float) -> Float? {
             guard let first = picture.first, let last = picture.last, at >= first, at <= last else { return nil }
             for i in 1..<picture.count where at <= picture[i] {
                 let length = picture[i] - picture[i - 1]
@@ -156,9 +156,9 @@ struct PictureArt {
     /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent.
     func pixels(over backdrop: Color? = nil) -> [UInt32] {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
-        let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
+        let columns = (0..<target.width).map { across.artCoordinate(at: Float($0) + 0.5) }
         for y in 0..<target.height {
-            guard let v = down.place(Float(y) + 0.5) else { continue }
+            guard let v = down.artCoordinate(at: Float(y) + 0.5) else { continue }
             for x in 0..<target.width {
                 guard let u = columns[x] else { continue }
                 var rgba = sample(u - 0.5, v - 0.5)

@@ -62,10 +62,10 @@ private struct Eyelid: Sendable {
     /// Moves the upper lid's landmarks towards the lower lid's.
     func closeLids(_ face: inout Face, _ openness: Float) {
         guard openness < Self.isOpen else { return }
-        let gap = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
+        let share = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
         for i in 1...2 {
             let (upper, lower) = (first + i, first + 6 - i)
-            face.landmarks[upper] = face.landmarks[lower] + (face.landmarks[upper] - face.landmarks[lower]) * gap
+            face.landmarks[upper] = face.landmarks[lower] + (face.landmarks[upper] - face.landmarks[lower]) * share
         }
     }
 
@@ -77,8 +77,8 @@ private struct Eyelid: Sendable {
         let p = face.landmarks
         let upper = (p[first], p[first + 1], p[first + 2], p[first + 3])
         let lower = (p[first], p[first + 5], p[first + 4], p[first + 3])
-        let way = upper.3 - upper.0
-        let skin = Point(-way.y, way.x) * Self.below
+        let corners = upper.3 - upper.0
+        let skin = Point(-corners.y, corners.x) * Self.below
         var (sum, squares): (Float, Float) = (0, 0)
         var (between, beside): (SIMD2<Float>, SIMD2<Float>) = (.zero, .zero)
         for column in 0..<Self.across.count {
@@ -87,9 +87,9 @@ private struct Eyelid: Sendable {
             guard pixels.contains(top), pixels.contains(bottom + skin) else { return nil }
             beside += pixels[Int(bottom.x + skin.x), Int(bottom.y + skin.y)].chroma
             for row in 0..<Self.down.count {
-                let place = top + (bottom - top) * (Self.down.first + Float(row) * Self.down.step)
-                guard pixels.contains(place) else { return nil }
-                let (luma, chroma) = pixels[Int(place.x), Int(place.y)]
+                let point = top + (bottom - top) * (Self.down.first + Float(row) * Self.down.step)
+                guard pixels.contains(point) else { return nil }
+                let (luma, chroma) = pixels[Int(point.x), Int(point.y)]
                 sum += Float(luma)
                 squares += Float(luma * luma)
                 between += chroma
@@ -98,22 +98,22 @@ private struct Eyelid: Sendable {
         let count = Float(Self.across.count * Self.down.count)
         let mean = sum / count
         let deviation = max(0, squares / count - mean * mean).squareRoot()
-        let gap = (upper.1 + upper.2 - lower.1 - lower.2).length / 2
+        let lidDistance = (upper.1 + upper.2 - lower.1 - lower.2).length / 2
         return (
-            deviation / max(mean, Self.darkest) * gap / max(way.length, 1),
+            deviation / max(mean, Self.darkest) * lidDistance / max(corners.length, 1),
             (between / count - beside / Float(Self.across.count)).length
         )
     }
 
     /// A point on a lid of four landmarks; `x` goes from 0 at the first corner to 1 at the second.
     private static func along(_ lid: (Point, Point, Point, Point), _ x: Float) -> Point {
-        let place = x * 3
-        return if place < 1 {
-            lid.0 + (lid.1 - lid.0) * place
-        } else if place < 2 {
-            lid.1 + (lid.2 - lid.1) * (place - 1)
+        let position = x * 3
+        return if position < 1 {
+            lid.0 + (lid.1 - lid.0) * position
+        } else if position < 2 {
+            lid.1 + (lid.2 - lid.1) * (position - 1)
         } else {
-            lid.2 + (lid.3 - lid.2) * (place - 2)
+            lid.2 + (lid.3 - lid.2) * (position - 2)
         }
     }
 }

@@ -23,10 +23,11 @@ extension HeadSize {
     /// The least distance between the eyes, in cells of the outline, for which its edges are fine enough.
     private static let minScale: Float = 5
     /// Where the width is measured: heights above the eyes, and half the width and length of an average head there, in
-    /// eye distances. The same head as `Occluder`'s.
-    private static let rows: [(up: Float, half: Float, long: Float)] = [
-        (0.95, 1.16, 1.30), (1.1, 1.13, 1.25), (1.25, 1.09, 1.20),
-    ]
+    /// eye distances.
+    private static let rows = [0.95, 1.1, 1.25].map { (up: Float) in
+        let section = Occluder.section(at: up)
+        return (up: up, half: section.half, long: section.long)
+    }
     /// The depth of the head's middle in head space, and the height above the eyes from which its top is looked for.
     private static let (middle, base): (Float, Float) = (1.25, 1.2)
     /// The largest reach from the middle that is a head's and not another person's or an arm's, and the length of a
@@ -46,10 +47,10 @@ extension HeadSize {
         let across = Point(head.x.x, head.y.x) / max(Point(head.x.x, head.y.x).length, 1e-3) * scale
         let up = Point(across.y, -across.x)
         /// The distance from a point to the outline's edge, in eye distances; nil if there is none.
-        func reach(from start: Point, _ way: Point) -> Float? {
+        func reach(from start: Point, _ direction: Point) -> Float? {
             var distance: Float = 0
             while distance <= Self.maxReach {
-                guard let part = share(start + way * distance) else { return nil }
+                guard let part = share(start + direction * distance) else { return nil }
                 if part < 0.5 { return distance > 0 ? distance : nil }
                 distance += Self.step
             }

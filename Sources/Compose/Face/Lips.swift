@@ -28,9 +28,9 @@ struct Lips {
         let p = face.landmarks
         let (first, second, end) = (Self.firstCorner, Self.secondCorner, Self.end)
         origin = p[first]
-        let way = p[second] - p[first]
-        length = max(way.length, 1)
-        along = way / length
+        let width = p[second] - p[first]
+        length = max(width.length, 1)
+        along = width / length
         down = Point(-along.y, along.x)
         softness = max(face.head.scale * Self.edge, 1)
         upper = .init(repeating: .infinity)

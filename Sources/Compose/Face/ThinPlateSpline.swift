@@ -70,7 +70,7 @@ struct ThinPlateSpline: Sendable {
     /// - Parameters:
     ///   - corner: index in `grid`.
     ///   - seen: the pins' positions on the face.
-    func place(_ corner: Int, _ seen: borrowing [16 of Point]) -> Point {
+    func position(_ corner: Int, _ seen: borrowing [16 of Point]) -> Point {
         var sum = Point.zero
         for i in 0..<pins { sum += seen[i] * weights[corner * pins + i] }
         return sum

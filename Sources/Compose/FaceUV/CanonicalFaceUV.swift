@@ -58,7 +58,7 @@ enum CanonicalFaceUV {
 
     /// The positions of the chart's points on a face: landmarks as tracked, the others by the head's pose, plus the
     /// deviation of the landmarks around them from the mean head.
-    static func place(on face: borrowing Face) -> Places {
+    static func positions(on face: borrowing Face) -> Places {
         var places = Places(repeating: .zero)
         var off = [68 of Point](repeating: .zero)
         for i in 0..<68 {
@@ -79,9 +79,9 @@ enum CanonicalFaceUV {
     /// Closes the lips if the gap between them is below the landmarks' accuracy. Closed lips have no gap of bare skin
     /// between them, and they open steadily, without flicker.
     private static func closeLips(_ places: inout Places, _ scale: Float) {
-        let gap = (places[66] - places[62]).length / max(scale, 1e-6)
+        let lipDistance = (places[66] - places[62]).length / max(scale, 1e-6)
         // In eye distances. The landmarks of closed lips are about 0.03 apart.
-        let open = smoothstep((gap - 0.035) / 0.05)
+        let open = smoothstep((lipDistance - 0.035) / 0.05)
         guard open < 1 else { return }
         for i in 0..<3 {
             let (upper, lower) = (61 + i, 67 - i)

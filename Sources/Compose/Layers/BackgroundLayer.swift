@@ -5,7 +5,8 @@ import SystemKit
 
 extension LayerKind {
     static let background = LayerKind(
-        "background", options: BackgroundLayer.options, behindPeople: { try BackgroundLayer(&$0, $1) })
+        "background", motion: [.repetition], options: BackgroundLayer.options,
+        behindPeople: { try BackgroundLayer(&$0, $1) })
 }
 
 /// A layer that replaces or changes what is behind the people.

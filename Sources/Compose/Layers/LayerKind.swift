@@ -25,10 +25,8 @@ struct LayerKind: Sendable {
 
     /// The value of "kind" in `mask.json`.
     let name: String
-    /// Whether the layer can show the animation frames of "motion".
-    let allowsFrames: Bool
-    /// Whether the layer can have parts that swing as "motion" says.
-    let allowsSwing: Bool
+    /// The keys of "motion" that the layer has.
+    let motion: Set<Motion.Key>
     /// The options of the layer's user, besides colours and palettes, which layers of several kinds have.
     let options: Options
     /// Whether a layer on the whole picture can lie behind the people.
@@ -40,21 +38,19 @@ struct LayerKind: Sendable {
     private let scope: Scope
 
     private init(
-        _ name: String, _ scope: Scope, allowsFrames: Bool = false, allowsSwing: Bool = false,
-        options: @escaping Options = { _ in [:] }, allowsBehind: Bool = false, needsThings: Bool = false,
-        paint: Set<LayerStyle.PaintKey> = []
+        _ name: String, _ scope: Scope, motion: Set<Motion.Key> = [], options: @escaping Options = { _ in [:] },
+        allowsBehind: Bool = false, needsThings: Bool = false, paint: Set<LayerStyle.PaintKey> = []
     ) {
         (self.name, self.scope, self.options, self.paint) = (name, scope, options, paint)
-        (self.allowsFrames, self.allowsSwing) = (allowsFrames, allowsSwing)
-        (self.allowsBehind, self.needsThings) = (allowsBehind, needsThings)
+        (self.motion, self.allowsBehind, self.needsThings) = (motion, allowsBehind, needsThings)
     }
 
     /// Makes a kind whose layers are drawn on faces.
     init(
-        _ name: String, allowsFrames: Bool = false, allowsSwing: Bool = false, paint: Set<LayerStyle.PaintKey> = [],
+        _ name: String, motion: Set<Motion.Key> = [], paint: Set<LayerStyle.PaintKey> = [],
         onFaces read: @escaping Reader<any Layer>
     ) {
-        self.init(name, .faces(read), allowsFrames: allowsFrames, allowsSwing: allowsSwing, paint: paint)
+        self.init(name, .faces(read), motion: motion, paint: paint)
     }
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
@@ -66,8 +62,11 @@ struct LayerKind: Sendable {
     }
 
     /// Makes a kind whose layers are drawn once, behind the people.
-    init(_ name: String, options: @escaping Options, behindPeople read: @escaping Reader<BackgroundLayer>) {
-        self.init(name, .background(read), options: options)
+    init(
+        _ name: String, motion: Set<Motion.Key>, options: @escaping Options,
+        behindPeople read: @escaping Reader<BackgroundLayer>
+    ) {
+        self.init(name, .background(read), motion: motion, options: options)
     }
 
     /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.
@@ -82,7 +81,7 @@ struct LayerKind: Sendable {
     static func named(_ name: String) -> LayerKind? { all.first { $0.name == name } }
 
     /// The names of all kinds that have a property, for messages: "sprite and solid".
-    static func names(where property: (LayerKind) -> Bool) -> String {
+    static func names(_ property: (LayerKind) -> Bool) -> String {
         all.filter(property).map(\.name).joined(separator: " and ")
     }
 
@@ -93,6 +92,16 @@ struct LayerKind: Sendable {
         case .faces: false
         case .picture, .background: true
         case .facesIf(let key, _): description[key] == nil
+        }
+    }
+
+    /// Whether a layer of this kind is drawn on faces.
+    /// - Parameter fields: the layer's object in `mask.json`.
+    func isOnFaces(_ fields: inout Fields) -> Bool {
+        switch scope {
+        case .faces: true
+        case .picture, .background: false
+        case .facesIf(let key, _): fields.has(key)
         }
     }
 

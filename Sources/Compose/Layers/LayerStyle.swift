@@ -29,15 +29,22 @@ struct LayerStyle: Sendable {
     /// The keys of the art's paint, which not every kind of layer has.
     enum PaintKey: CaseIterable { case blend, tint, light }
 
-    /// - Parameter paint: the keys of the art's paint that are read; others are unknown.
-    init(_ fields: inout Fields, _ target: ArtTarget, paint: Set<PaintKey> = .all) throws {
+    /// - Parameters:
+    ///   - paint: the keys of the art's paint that are read; others are unknown.
+    ///   - isOnFaces: whether the layer is drawn on faces, so that some may be selected.
+    ///   - motion: the keys of `motion` that are read; others are errors.
+    init(
+        _ fields: inout Fields, _ target: ArtTarget, paint: Set<PaintKey> = .all, isOnFaces: Bool = true,
+        motion: Set<Motion.Key> = .all
+    ) throws {
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
         blend = paint.contains(.blend) && fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
         tint = paint.contains(.tint) ? try Tint(&fields, choices: target.choices) : nil
         light = paint.contains(.light) ? Float(try fields.number("light", in: 0...1, default: 1)) : 1
         when = try Trigger(&fields)
-        on = try FaceSelector(&fields)
-        motion = try Motion(&fields)
+        if !isOnFaces { try fields.refuse("on", allowed: "in layers that are drawn on faces") }
+        on = isOnFaces ? try FaceSelector(&fields) : .every
+        self.motion = try Motion(&fields, motion)
     }
 }
 

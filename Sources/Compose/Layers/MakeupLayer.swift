@@ -114,7 +114,7 @@ struct MakeupLayer: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let places = CanonicalFaceUV.place(on: tracked.face)
+        let places = CanonicalFaceUV.positions(on: tracked.face)
         let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
         if let bare, let backdrop {
             let how = SkinSmoothing(

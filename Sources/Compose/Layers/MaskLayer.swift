@@ -10,8 +10,8 @@ public struct MaskLayer: Sendable {
         case background(BackgroundLayer)
     }
 
-    /// When a layer is drawn: the stages follow each other, whatever the layers' order.
-    enum Stage {
+    /// When a layer is drawn: the passes follow each other, whatever the layers' order.
+    enum Pass {
         case background
         /// On the whole picture, but behind the people.
         case behind
@@ -20,7 +20,7 @@ public struct MaskLayer: Sendable {
 
     let style: LayerStyle
     let content: Content
-    let stage: Stage
+    let pass: Pass
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
     /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if the
@@ -49,7 +49,7 @@ public struct MaskLayer: Sendable {
 
     /// Makes a layer that is drawn in front.
     init(style: LayerStyle, content: Content) {
-        (self.style, self.content, stage, outline) = (style, content, .front, nil)
+        (self.style, self.content, pass, outline) = (style, content, .front, nil)
         (things, trigger, fitting) = (nil, nil, nil)
     }
 
@@ -65,26 +65,17 @@ public struct MaskLayer: Sendable {
             throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
         }
         try fields.refuse("way", renamedTo: "mode")
-        style = try LayerStyle(&fields, target, paint: kind.paint)
-        guard kind.allowsFrames || style.motion.frames.isEmpty else {
-            throw fields.wrong(
-                "motion", "an object with 'frames' in a \(name) layer",
-                allowed: "frames only in \(LayerKind.names(where: \.allowsFrames)) layers")
-        }
-        guard kind.allowsSwing || style.motion.swing == nil else {
-            throw fields.wrong(
-                "motion", "an object with 'swing' in a \(name) layer",
-                allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
-        }
+        style = try LayerStyle(
+            &fields, target, paint: kind.paint, isOnFaces: kind.isOnFaces(&fields), motion: kind.motion)
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:
-            stage = .background
+            pass = .background
             outline = LoadedOutline(target, without: "backgrounds cover the whole picture, people included")
         case .picture where try kind.allowsBehind && fields.bool("behind", default: false):
-            stage = .behind
+            pass = .behind
             outline = LoadedOutline(target, without: "what belongs behind the people is drawn in front of them")
-        case .picture, .face: (stage, outline) = (.front, nil)
+        case .picture, .face: (pass, outline) = (.front, nil)
         }
         if case .face(let layer) = content, layer.fitsHair {
             fitting = try? target.outline?.model()
@@ -95,10 +86,6 @@ public struct MaskLayer: Sendable {
         let things = kind.needsThings || object != nil ? LoadedThings(target, trigger: object) : nil
         trigger = things?.taught.things.firstIndex { $0.name == object }
         self.things = things
-        if !isOnFaces, style.on != .every {
-            throw fields.wrong(
-                "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")
-        }
         try fields.finish()
     }
 }

@@ -4,7 +4,7 @@ import SystemKit
 import Track
 
 extension LayerKind {
-    static let solid = LayerKind("solid", allowsSwing: true, paint: .all, onFaces: { try MeshLayer(&$0, $1) })
+    static let solid = LayerKind("solid", motion: [.swing], paint: .all, onFaces: { try MeshLayer(&$0, $1) })
 }
 
 /// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
@@ -64,7 +64,7 @@ struct MeshLayer: Layer {
             tracked.face.head.origin, scale: tracked.face.head.scale)
         let detail = canvas.meshes.detail.reduced(
             by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale)
-        let request = HeadMesh.DrawRequest(
+        let request = HeadMesh.DrawCall(
             mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail)
         var map: Affine? = .identity
         let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)

@@ -18,7 +18,7 @@ struct ObjectsLayer: PictureLayer {
     private let dash: Art
     private let place: PicturePlace
     /// Pixels: the margin of the counts, the gap between plates, and the length of a dash with the gap to the next one.
-    private let (margin, gap, spacing): (Float, Float, Float)
+    private let (margin, padding, spacing): (Float, Float, Float)
     private let frame: Point
     /// What is counted in a picture of the mask, without a camera.
     private let example: [Int]
@@ -40,7 +40,7 @@ struct ObjectsLayer: PictureLayer {
         margin = Float(try fields.number("margin", in: 0...0.5, default: 0.04)) * Float(target.height)
         frame = Point(Float(target.width), Float(target.height))
         let height = max(8, size * frame.y)
-        (gap, spacing) = (height * 0.22, height * 0.55)
+        (padding, spacing) = (height * 0.22, height * 0.55)
         let range = target.range
         let width = frame.x / 2
         func art(_ text: String, _ ink: String, _ plate: String, opacity: Double) throws -> Art {
@@ -86,10 +86,10 @@ struct ObjectsLayer: PictureLayer {
         let level = dash.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
         for i in canvas.things.outline.indices {
-            let (place, direction) = canvas.things.outline[i]
+            let (position, direction) = canvas.things.outline[i]
             let turned = Affine(
                 a: direction.x * scale, b: -direction.y * scale, c: direction.y * scale, d: direction.x * scale,
-                tx: place.x, ty: place.y)
+                tx: position.x, ty: position.y)
             blend(level.sprite, by: turned.after(toArt), opacity: appearance.opacity, onto: &canvas.frame)
         }
     }
@@ -99,16 +99,16 @@ struct ObjectsLayer: PictureLayer {
         var rows = 0
         for thing in names.indices where count(of: thing, canvas.things) > 0 { rows += 1 }
         guard rows > 0 else { return }
-        let step = names[0].pixels.y + gap
-        var top = margin + (frame.y - 2 * margin - Float(rows) * step + gap) * place.share.y
+        let step = names[0].pixels.y + padding
+        var top = margin + (frame.y - 2 * margin - Float(rows) * step + padding) * place.share.y
         for thing in names.indices {
             let number = count(of: thing, canvas.things)
             guard number > 0 else { continue }
             let plate = counts[min(number, counts.count) - 1]
-            let width = plate.pixels.x + gap + names[thing].pixels.x
+            let width = plate.pixels.x + padding + names[thing].pixels.x
             let left = margin + (frame.x - 2 * margin - width) * place.share.x
             draw(plate, at: Point(left, top), on: &canvas, appearance)
-            draw(names[thing], at: Point(left + plate.pixels.x + gap, top), on: &canvas, appearance)
+            draw(names[thing], at: Point(left + plate.pixels.x + padding, top), on: &canvas, appearance)
             top += step
         }
     }

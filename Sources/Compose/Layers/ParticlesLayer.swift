@@ -89,13 +89,13 @@ struct ParticlesLayer: PictureLayer {
             let flake = flakes[i]
             // Particles wrap around outside the picture: the range is larger than the picture by their size and swing.
             let margin = (flake.size + flake.sway) * height
-            let way = SIMD2(width + 2 * margin, height + 2 * margin)
-            let turns = flake.start * way + flake.speed * (time * height)
-            let place = SIMD2(Self.wrapped(turns.x, way.x), Self.wrapped(turns.y, way.y)) - margin
+            let extent = SIMD2(width + 2 * margin, height + 2 * margin)
+            let turns = flake.start * extent + flake.speed * (time * height)
+            let position = SIMD2(Self.wrapped(turns.x, extent.x), Self.wrapped(turns.y, extent.y)) - margin
             let swing = Double(Self.wave(time / flake.swing.period + flake.swing.phase)) * flake.sway * height
             let angle = Self.wrapped(flake.spin.start + flake.spin.speed * time, 360) * .pi / 180
             arts[flake.art].draw(
-                at: Point(Float(place.x + swing), Float(place.y)),
+                at: Point(Float(position.x + swing), Float(position.y)),
                 scale: Float(flake.size * height) / arts[flake.art].size.y, angle: Float(angle),
                 opacity: flake.opacity * appearance.opacity, onto: &canvas.frame)
         }

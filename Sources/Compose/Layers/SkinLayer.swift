@@ -42,7 +42,7 @@ struct SkinLayer: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let places = CanonicalFaceUV.place(on: tracked.face)
+        let places = CanonicalFaceUV.positions(on: tracked.face)
         guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
         uv.draw(tracked.face, places, on: &canvas.layer)
         let backdrop = FaceBackdrop.samples(places, in: canvas.frame)

@@ -4,7 +4,7 @@ import Track
 
 extension LayerKind {
     static let sprite = LayerKind(
-        "sprite", allowsFrames: true, allowsSwing: true, paint: .all, onFaces: { try SpriteLayer(&$0, $1) })
+        "sprite", motion: .all, paint: .all, onFaces: { try SpriteLayer(&$0, $1) })
 }
 
 /// A layer with a picture that is pinned to landmarks. One pin places it, with scale and roll from the head; two define
@@ -157,7 +157,7 @@ struct SpriteLayer: Layer {
         if pins.count > 3 {
             var seen = [16 of Point](repeating: .zero)
             for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
-            for i in 0..<ThinPlateSpline.corners { places[i] = bend.place(i, seen) }
+            for i in 0..<ThinPlateSpline.corners { places[i] = bend.position(i, seen) }
         } else {
             guard let map = placement(on: face, swing: swing) else { return }
             for i in 0..<ThinPlateSpline.corners { places[i] = map(bend.grid[i]) }
@@ -211,11 +211,11 @@ struct SpriteLayer: Layer {
         }
     }
 
-    /// The map, translated so that the first pin's art point is on `place`.
-    private func shifted(_ map: Affine, _ place: Point) -> Affine {
+    /// The map, translated so that the first pin's art point is on `position`.
+    private func shifted(_ map: Affine, _ position: Point) -> Affine {
         let at = map.linear(pins[0].art)
         var map = map
-        (map.tx, map.ty) = (place.x - at.x, place.y - at.y)
+        (map.tx, map.ty) = (position.x - at.x, position.y - at.y)
         return map
     }
 }

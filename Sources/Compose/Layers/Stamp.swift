@@ -54,8 +54,8 @@ struct Stamp: Sendable {
             content = .art(name)
         }
         let reach: ClosedRange<Double> = pin == .picture ? -0.5...1.5 : -20...20
-        let place = try fields.numbers("at", count: 2, in: reach)
-        center = Point(Float(place[0]), Float(place[1]))
+        let numbers = try fields.numbers("at", count: 2, in: reach)
+        center = Point(Float(numbers[0]), Float(numbers[1]))
         size = Float(try fields.number("size", in: pin == .picture ? 0.02...2 : 0.1...20))
         turn = Float(try fields.number("turn", in: -360...360, default: 0))
         try fields.finish()

@@ -22,8 +22,8 @@ enum GrainTextures {
         let (column, row) = (x % 16, y % 16)
         let slant = column < 8 ? column : 15 - column
         let phase = Float((row + slant) % 16) / 16
-        let gap = Float(column < 8 ? column : 15 - column)
-        return 74 + 62 * sin(phase * .pi) * min(1, 0.25 + gap / 5) + 14 * speckle(x, y, 4)
+        let edgeDistance = Float(column < 8 ? column : 15 - column)
+        return 74 + 62 * sin(phase * .pi) * min(1, 0.25 + edgeDistance / 5) + 14 * speckle(x, y, 4)
     }
     /// Strands of hair, all in one direction.
     static let fur = make { x, y in

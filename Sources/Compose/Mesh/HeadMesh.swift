@@ -29,8 +29,8 @@ struct HeadMesh: Sendable {
         (self.pieces, self.occluder, self.range, self.pivot, self.shadow) = (pieces, occluder, range, pivot, shadow)
     }
 
-    /// A request to draw a mesh on a head as it is in one frame.
-    struct DrawRequest: Sendable {
+    /// The call that draws a mesh on a head as it is in one frame, now or later.
+    struct DrawCall: Sendable {
         let mesh: HeadMesh
         let owner: Impostor.Owner
         let state: FrameState
@@ -160,10 +160,10 @@ struct HeadMesh: Sendable {
                 let facing = state.view.turned(piece.mesh.vertices[i].normal).z
                 guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
-                let place = Point(corner.position.x, corner.position.y)
-                guard layer.isDrawn(at: place) else { continue }
+                let point = Point(corner.position.x, corner.position.y)
+                guard layer.isDrawn(at: point) else { continue }
                 impostor.recordCorner(
-                    Impostor.Corner(piece: number, vertex: i, position: detail.shown(place), color: corner.color))
+                    Impostor.Corner(piece: number, vertex: i, position: detail.shown(point), color: corner.color))
             }
             first += count
         }

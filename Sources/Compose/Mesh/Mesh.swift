@@ -153,9 +153,9 @@ struct Mesh: Sendable {
             var (left, below) = (vertex, vertex)
             left.position += u * step
             below.position += v * step
-            let place = map(vertex)
-            let facing = cross(map(left) - place, map(below) - place)
-            vertices[i].position = place
+            let position = map(vertex)
+            let facing = cross(map(left) - position, map(below) - position)
+            vertices[i].position = position
             if norm(facing) > 1e-12 { vertices[i].normal = normalized(facing) }
         }
     }

@@ -45,8 +45,8 @@ struct MeshDetail: Equatable, Sendable {
 
     /// A position in drawn pixels; the depth stays.
     @inline(__always)
-    func drawn(_ place: SIMD4<Float>) -> SIMD4<Float> {
-        place * SIMD4(pixels, pixels, 1, 1) + SIMD4(shift, shift, 0, 0)
+    func drawn(_ position: SIMD4<Float>) -> SIMD4<Float> {
+        position * SIMD4(pixels, pixels, 1, 1) + SIMD4(shift, shift, 0, 0)
     }
 
     /// A position in pixels of the frame.
@@ -54,7 +54,7 @@ struct MeshDetail: Equatable, Sendable {
 
     /// A region of the frame in drawn pixels.
     func drawn(_ region: PixelRect) -> PixelRect {
-        func scaled(_ place: Int) -> Float { Float(place) * pixels }
+        func scaled(_ position: Int) -> Float { Float(position) * pixels }
         let (x, y) = (Int(scaled(region.x).rounded(.down)), Int(scaled(region.y).rounded(.down)))
         return PixelRect(
             x: x, y: y, width: Int(scaled(region.x + region.width).rounded(.up)) - x,

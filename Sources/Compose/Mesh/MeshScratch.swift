@@ -11,13 +11,13 @@ struct MeshScratch: ~Copyable {
     var detail = MeshDetail.full
     /// Whether slightly outdated impostors may be shown once more and redrawn by `drawDeferred`.
     var mayLag = false
-    private var deferred: [HeadMesh.DrawRequest] = []
+    private var deferred: [HeadMesh.DrawCall] = []
     private var first = 0
 
     init() { deferred.reserveCapacity(ImpostorCache.capacity) }
 
     /// Queues a request for `drawDeferred`.
-    mutating func postpone(_ request: HeadMesh.DrawRequest) {
+    mutating func postpone(_ request: HeadMesh.DrawCall) {
         if deferred.count < ImpostorCache.capacity { deferred.append(request) }
     }
 

@@ -18,6 +18,18 @@ struct Occluder: Sendable {
         (-0.60, 1.11, -0.14, 2.20), (-1.00, 1.04, -0.16, 1.85), (-1.40, 0.84, -0.12, 1.60), (-1.70, 0.54, -0.06, 1.45),
         (-1.90, 0.40, 0.30, 1.40), (-2.60, 0.72, 0.40, 1.80),
     ]
+
+    /// Half the width and half the length of the head at a height, in head units.
+    /// - Parameter up: the height above the eyes; 0 is returned above and below the head.
+    static func section(at up: Float) -> (half: Float, long: Float) {
+        for (upper, lower) in zip(sections, sections.dropFirst()) where up <= upper.up && up >= lower.up {
+            let part = (upper.up - up) / (upper.up - lower.up)
+            let (long, next) = ((upper.back - upper.front) / 2, (lower.back - lower.front) / 2)
+            return (upper.half + (lower.half - upper.half) * part, long + (next - long) * part)
+        }
+        return (0, 0)
+    }
+
     private static let columns = 28
     /// Enlargement of the skull by hair: its sides, its back, and by half of that its top.
     private static let hair: Float = 0.08

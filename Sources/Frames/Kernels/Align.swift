@@ -116,17 +116,17 @@ public struct ImageAligner: ~Copyable {
         let radii = Self.radii * Float(side)
         for y in stride(from: 1, to: side - 1, by: step) {
             for x in stride(from: 1, to: side - 1, by: step) where count < slopes.count {
-                let place = Point(Float(x), Float(y))
-                let offset = place - middle
+                let point = Point(Float(x), Float(y))
+                let offset = point - middle
                 let r = offset / radii
-                guard r.x * r.x + r.y * r.y < 1, visible(place) else { continue }
+                guard r.x * r.x + r.y * r.y < 1, visible(point) else { continue }
                 let at = y * side + x
                 let gx = unsafe (Float(template[unchecked: at + 1]) - Float(template[unchecked: at - 1])) / 2
                 let gy = unsafe (Float(template[unchecked: at + side]) - Float(template[unchecked: at - side])) / 2
                 let (u, v) = (offset.x / middle, offset.y / middle)
                 let value = unsafe Float(template[unchecked: at])
                 slopes[count] = SIMD8(gx, gy, u * gx, u * gy, v * gx, v * gy, value, 1)
-                places[count] = place
+                places[count] = point
                 count += 1
             }
         }
@@ -162,12 +162,12 @@ public struct ImageAligner: ~Copyable {
         let last = Float(side - 1)
         guard map.tx.isFinite, map.ty.isFinite, abs(map.determinant - 1) < 0.9 else { return nil }
         for i in 0..<count {
-            let place = unsafe map(places.span[unchecked: i])
+            let point = unsafe map(places.span[unchecked: i])
             // Written so that NaN counts as outside.
-            guard place.x >= 0 && place.y >= 0 && place.x < last && place.y < last else { continue }
+            guard point.x >= 0 && point.y >= 0 && point.x < last && point.y < last else { continue }
             // The low bits of the mantissa are the integer part; this avoids a checked conversion.
-            let whole = pointwiseMax(place + (Self.unit - 0.5), Point(repeating: Self.unit))
-            let weight = place - (whole - Self.unit)
+            let whole = pointwiseMax(point + (Self.unit - 0.5), Point(repeating: Self.unit))
+            let weight = point - (whole - Self.unit)
             let at = Int(whole.y.bitPattern & 0x7f_ffff) &* side &+ Int(whole.x.bitPattern & 0x7f_ffff)
             let left = unsafe Point(Float(picture[unchecked: at]), Float(picture[unchecked: at &+ side]))
             let right = unsafe Point(Float(picture[unchecked: at &+ 1]), Float(picture[unchecked: at &+ side &+ 1]))

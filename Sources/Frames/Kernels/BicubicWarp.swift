@@ -55,9 +55,9 @@ public func compositeLayer(
                         u &+= 2 &* sampler.stepU
                         v &+= 2 &* sampler.stepV
                         guard one || two else { continue }
-                        let place = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
+                        let position = RunPosition(x: x, y: y, count: min(runLength, layout.width - x))
                         unsafe blender.blend(
-                            upper, rows == 2 && y + 1 < layout.height ? lower : nil, onto: target, layout, at: place)
+                            upper, rows == 2 && y + 1 < layout.height ? lower : nil, onto: target, layout, at: position)
                     }
                 }
             }
@@ -125,19 +125,19 @@ extension ArtBlocks {
         else { return false }
         let shift = ArtBlocks.moved.shift
         guard art.isNearArt(column: (column &+ 4) >> shift, row: row >> shift) else { return false }
-        let place = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
+        let address = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
         let (fu, fv) = (u & 63, v & 63)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
             guard let base = bytes.baseAddress else { return }
             let target = unsafe base + half * 32
             if fu | fv == 0 {
-                unsafe target.copyMemory(from: place, byteCount: 32)
+                unsafe target.copyMemory(from: address, byteCount: 32)
             } else if let kernels = unsafe kernels {
                 unsafe kernels.pointee.interpolate(
-                    place.assumingMemoryBound(to: UInt8.self), art.stride &* 4, Taps(fu).bits, Taps(fv).bits,
+                    address.assumingMemoryBound(to: UInt8.self), art.stride &* 4, Taps(fu).bits, Taps(fv).bits,
                     target.assumingMemoryBound(to: UInt8.self))
             } else {
-                unsafe mix(place, art.stride &* 4, Taps(fu), Taps(fv), target)
+                unsafe mix(address, art.stride &* 4, Taps(fu), Taps(fv), target)
             }
         }
         return true
@@ -148,10 +148,10 @@ extension ArtBlocks {
 private struct Taps {
     let (first, second, third, fourth): (Int16, Int16, Int16, Int16)
 
-    /// - Parameter place: the position after the second neighbour in 64ths, 0..<64.
+    /// - Parameter index: the position after the second neighbour in 64ths, 0..<64.
     @inline(__always)
-    init(_ place: Int) {
-        let taps = Taps.table[place]
+    init(_ index: Int) {
+        let taps = Taps.table[index]
         (first, second, third, fourth) = (taps.x, taps.y, taps.z, taps.w)
     }
 

@@ -91,7 +91,7 @@ private func blendRows(
         let one = sampler.sample(upper, from: x, into: &first)
         let two = rows == 2 ? sampler.sample(lower, from: x, into: &second) : false
         guard one || two else { continue }
-        let here = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
+        let here = RunPosition(x: x, y: y, count: min(runLength, layout.width - x))
         unsafe blender.blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
     }
 }

@@ -24,12 +24,12 @@ public func faded(_ word: UInt32, _ gain: UInt32) -> UInt32 {
 }
 
 /// The position of a run in a frame. `x` is even; `count` of its pixels are in the frame.
-struct RunPlace {
+struct RunPosition {
     let x: Int
     let y: Int
     let count: Int
 
-    var below: RunPlace { RunPlace(x: x, y: y + 1, count: count) }
+    var below: RunPosition { RunPosition(x: x, y: y + 1, count: count) }
 }
 
 /// Premultiplied art and its alpha for neighbouring samples of one kind.
@@ -42,17 +42,17 @@ struct RunSamples {
 /// - Parameter lower: the second run; nil if there is no row below, or it doesn't share chroma.
 @inline(__always)
 func blend(
-    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at position: RunPosition
 ) {
-    if place.count == runLength, layout.format.isPacked {
+    if position.count == runLength, layout.format.isPacked {
         let plane = layout.planes[0]
-        let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
+        let first = unsafe base + plane.offset + position.y * plane.stride + position.x * 2
         unsafe blendPacked(
             luma(upper), averageChroma(upper, upper).samples, onto: first, lumaFirst: layout.format == .yuyv)
     } else if layout.format == .i444 {
-        unsafe blendWhole(upper, onto: base, layout, at: place)
+        unsafe blendWhole(upper, onto: base, layout, at: position)
     } else {
-        unsafe blendShared(upper, lower, onto: base, layout, at: place)
+        unsafe blendShared(upper, lower, onto: base, layout, at: position)
     }
 }
 
@@ -60,36 +60,36 @@ func blend(
 /// the path for packed formats in the callers.
 @inline(never)
 private func blendShared(
-    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at position: RunPosition
 ) {
-    let whole = padOddWidth(upper, lower, place)
-    unsafe blend(luma(upper), averageChroma(whole.upper, whole.lower).samples, onto: base, layout, at: place)
-    if let lower { unsafe blend(luma(lower), onto: base, layout, at: place.below) }
+    let whole = padOddWidth(upper, lower, position)
+    unsafe blend(luma(upper), averageChroma(whole.upper, whole.lower).samples, onto: base, layout, at: position)
+    if let lower { unsafe blend(luma(lower), onto: base, layout, at: position.below) }
 }
 
 /// Blends a run if each pixel has its own chroma.
 @inline(never)
 private func blendWhole(
-    _ run: Run, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ run: Run, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at position: RunPosition
 ) {
     let (low, high) = halves(run)
-    let (u, v, _) = unsafe chromaRow(base, layout, place.y)
-    unsafe blend(luma(run), onto: base, layout, at: place)
-    unsafe blend(RunSamples(art: low &>> 8, alpha: high &>> 8), place.count, onto: u + place.x)
-    unsafe blend(RunSamples(art: high & 255, alpha: high &>> 8), place.count, onto: v + place.x)
+    let (u, v, _) = unsafe chromaRow(base, layout, position.y)
+    unsafe blend(luma(run), onto: base, layout, at: position)
+    unsafe blend(RunSamples(art: low &>> 8, alpha: high &>> 8), position.count, onto: u + position.x)
+    unsafe blend(RunSamples(art: high & 255, alpha: high &>> 8), position.count, onto: v + position.x)
 }
 
 /// Blends a run under light, if pixels share chroma.
 @inline(__always)
 func blend(
     _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
-    at place: RunPlace
+    at position: RunPosition
 ) {
-    let whole = padOddWidth(upper, lower, place)
+    let whole = padOddWidth(upper, lower, position)
     let (color, bright) = averageChroma(whole.upper, whole.lower)
     let chroma = RunSamples(art: light.chroma(color.art, color.alpha, bright), alpha: color.alpha)
-    unsafe blend(lit(luma(upper), light), chroma, onto: base, layout, at: place)
-    if let lower { unsafe blend(lit(luma(lower), light), onto: base, layout, at: place.below) }
+    unsafe blend(lit(luma(upper), light), chroma, onto: base, layout, at: position)
+    if let lower { unsafe blend(lit(luma(lower), light), onto: base, layout, at: position.below) }
 }
 
 @inline(__always)
@@ -99,10 +99,10 @@ private func lit(_ luma: RunSamples, _ light: RunLight) -> RunSamples {
 
 /// Repeats the last column of an odd width, which doesn't share its chroma.
 @inline(__always)
-private func padOddWidth(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upper: Run, lower: Run) {
+private func padOddWidth(_ upper: Run, _ lower: Run?, _ position: RunPosition) -> (upper: Run, lower: Run) {
     var (first, second) = (upper, lower ?? upper)
-    if place.count % 2 == 1 {
-        (first[place.count], second[place.count]) = (first[place.count - 1], second[place.count - 1])
+    if position.count % 2 == 1 {
+        (first[position.count], second[position.count]) = (first[position.count - 1], second[position.count - 1])
     }
     return (first, second)
 }
@@ -112,43 +112,43 @@ private func padOddWidth(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upp
 @inline(__always)
 func blend(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
-    at place: RunPlace
+    at position: RunPosition
 ) {
-    guard place.count == runLength else {
-        unsafe blendTail(luma, chroma, onto: base, layout, at: place)
+    guard position.count == runLength else {
+        unsafe blendTail(luma, chroma, onto: base, layout, at: position)
         return
     }
     if layout.format.isPacked {
         let plane = layout.planes[0]
-        let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
+        let first = unsafe base + plane.offset + position.y * plane.stride + position.x * 2
         unsafe blendPacked(luma, chroma, onto: first, lumaFirst: layout.format == .yuyv)
         return
     }
-    unsafe blend(luma, onto: base, layout, at: place)
-    unsafe blendPlanes(chroma, onto: base, layout, at: place)
+    unsafe blend(luma, onto: base, layout, at: position)
+    unsafe blendPlanes(chroma, onto: base, layout, at: position)
 }
 
 /// Blends luma alone, if it has a plane of its own.
 @inline(__always)
 func blend(
-    _ luma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ luma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at position: RunPosition
 ) {
     let plane = layout.planes[0]
-    unsafe blend(luma, place.count, onto: base + plane.offset + place.y * plane.stride + place.x)
+    unsafe blend(luma, position.count, onto: base + plane.offset + position.y * plane.stride + position.x)
 }
 
 /// Blends the chroma of a whole run.
 @inline(never)
 private func blendPlanes(
-    _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at position: RunPosition
 ) {
-    let (u, v, _) = unsafe chromaRow(base, layout, place.y >> layout.format.chromaShift.y)
+    let (u, v, _) = unsafe chromaRow(base, layout, position.y >> layout.format.chromaShift.y)
     switch layout.format {
-    case .nv12: unsafe blend(chroma, runLength, onto: u + place.x)
-    case .i420, .i422: unsafe blendHalves(chroma, onto: u + place.x / 2, v + place.x / 2)
+    case .nv12: unsafe blend(chroma, runLength, onto: u + position.x)
+    case .i420, .i422: unsafe blendHalves(chroma, onto: u + position.x / 2, v + position.x / 2)
     case .i444:
-        unsafe blend(duplicatedChroma(chroma, chroma.art.evenHalf), runLength, onto: u + place.x)
-        unsafe blend(duplicatedChroma(chroma, chroma.art.oddHalf), runLength, onto: v + place.x)
+        unsafe blend(duplicatedChroma(chroma, chroma.art.evenHalf), runLength, onto: u + position.x)
+        unsafe blend(duplicatedChroma(chroma, chroma.art.oddHalf), runLength, onto: v + position.x)
     case .gray, .yuyv, .uyvy: break
     }
 }
@@ -157,16 +157,16 @@ private func blendPlanes(
 @inline(never)
 private func blendTail(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
-    at place: RunPlace
+    at position: RunPosition
 ) {
     let site = layout.luma
-    let line = unsafe base + site.offset + place.y * site.stride + place.x * site.step
-    for i in 0..<place.count { unsafe blend(luma.art[i], luma.alpha[i], onto: &line[i * site.step]) }
+    let line = unsafe base + site.offset + position.y * site.stride + position.x * site.step
+    for i in 0..<position.count { unsafe blend(luma.art[i], luma.alpha[i], onto: &line[i * site.step]) }
     guard layout.format != .gray else { return }
     let shift = layout.format.chromaShift
-    let row = unsafe chromaRow(base, layout, place.y >> shift.y)
-    for i in Swift.stride(from: 0, to: place.count, by: 1 + shift.x) {
-        let (at, pair) = unsafe (((place.x + i) >> shift.x) * row.step, i & ~1)
+    let row = unsafe chromaRow(base, layout, position.y >> shift.y)
+    for i in Swift.stride(from: 0, to: position.count, by: 1 + shift.x) {
+        let (at, pair) = unsafe (((position.x + i) >> shift.x) * row.step, i & ~1)
         unsafe blend(chroma.art[pair], chroma.alpha[pair], onto: &row.u[at])
         unsafe blend(chroma.art[pair + 1], chroma.alpha[pair], onto: &row.v[at])
     }

@@ -60,8 +60,8 @@ public func convert(_ source: borrowing Frame, into frame: inout Frame) { conver
         let (start, end) = (offset(columns.lowerBound), offset(columns.upperBound))
         for row in 0..<(rows + shift) >> shift {
             let bytes = unsafe source + a.offset + row * a.stride + start
-            let place = unsafe target + b.offset + (top >> shift + row) * b.stride + start
-            unsafe place.update(from: bytes, count: end - start)
+            let address = unsafe target + b.offset + (top >> shift + row) * b.stride + start
+            unsafe address.update(from: bytes, count: end - start)
         }
     }
 }

@@ -142,8 +142,8 @@ public struct EdgeMap: ~Copyable {
                         let low = part(y0) | part(u0) &<< 8
                         let high = part(v0) | alpha &<< 8
                         let run = Run(truncatingIfNeeded: low) | Run(truncatingIfNeeded: high) &<< 16
-                        let place = RunPlace(x: x, y: y, count: min(runLength, 2 * width - x))
-                        unsafe blend(run, rows == 2 ? run : nil, onto: base, layout, at: place)
+                        let position = RunPosition(x: x, y: y, count: min(runLength, 2 * width - x))
+                        unsafe blend(run, rows == 2 ? run : nil, onto: base, layout, at: position)
                     }
                 }
             }

@@ -39,7 +39,7 @@ extension LayerBuffer {
     ///   - face: the frame's own pixels; beyond them nothing changes.
     ///   - place: the face's position.
     public mutating func transferShading(
-        _ shading: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse
+        _ shading: FaceShading, by face: borrowing LayerBuffer, within ellipse: SoftEllipse
     ) {
         let (seen, piece, seenWords, rowWords) = (face.region, region, face.stride, stride)
         let columns = max(seen.x, piece.x)..<min(seen.x + seen.width, piece.x + piece.width)
@@ -53,8 +53,8 @@ extension LayerBuffer {
                 for y in rows {
                     let from = unsafe source + (y - seen.y) * seenWords + columns.lowerBound - seen.x
                     let to = unsafe target + (y - piece.y) * rowWords + columns.lowerBound - piece.x
-                    let start = Point(Float(columns.lowerBound), Float(y)) - place.center
-                    unsafe transferShadingRow(shading, from, to, columns.count, place, start)
+                    let start = Point(Float(columns.lowerBound), Float(y)) - ellipse.center
+                    unsafe transferShadingRow(shading, from, to, columns.count, ellipse, start)
                 }
             }
         }
@@ -64,11 +64,11 @@ extension LayerBuffer {
 /// - Parameter start: the first pixel's offset from the ellipse's centre.
 @unsafe private func transferShadingRow(
     _ shading: FaceShading, _ face: UnsafePointer<UInt32>, _ art: UnsafeMutablePointer<UInt32>, _ count: Int,
-    _ place: SoftEllipse, _ start: Point
+    _ ellipse: SoftEllipse, _ start: Point
 ) {
-    let (across, slope) = (place.matrix.x, 2 * place.matrix.y * start.y)
-    let down = place.matrix.z * start.y * start.y
-    let perSquare = 1 / max(place.none - place.full, 1e-6)
+    let (across, slope) = (ellipse.matrix.x, 2 * ellipse.matrix.y * start.y)
+    let down = ellipse.matrix.z * start.y * start.y
+    let perSquare = 1 / max(ellipse.none - ellipse.full, 1e-6)
     let perLuma = 1 / max(8, shading.mean - shading.black)
     let (low, high) = (shading.darkest - 1, shading.brightest - 1)
     let perAlpha = shading.black / 255
@@ -76,7 +76,7 @@ extension LayerBuffer {
     for i in 0..<count {
         let x = start.x + Float(Int32(truncatingIfNeeded: i))
         let square = (across * x + slope) * x + down
-        let cover = smoothstep((place.none - square) * perSquare)
+        let cover = smoothstep((ellipse.none - square) * perSquare)
         let word = unsafe art[i]
         let luma = unsafe Float(Int32(truncatingIfNeeded: face[i] & 255))
         let light = max(low, min(high, (luma - shading.black) * perLuma - 1))

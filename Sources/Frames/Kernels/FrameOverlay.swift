@@ -63,7 +63,7 @@ public struct FrameOverlay: Sendable {
     /// - Parameters:
     ///   - opacity: 0...1, multiplies the art's own alpha.
     ///   - way: the blend mode; multiply and screen require an overlay that is opaque everywhere.
-    public func draw(onto frame: inout Frame, opacity: Float, _ way: Mode = .over) {
+    public func draw(onto frame: inout Frame, opacity: Float, _ mode: Mode = .over) {
         guard opacity > 0 else { return }
         let layout = frame.layout
         let gain = UInt32((min(opacity, 1) * 256).rounded())
@@ -85,7 +85,7 @@ public struct FrameOverlay: Sendable {
                         let art = unsafe words + stretch.first + y % 2 * runLength
                         let end = min(stretch.end, min(width, layout.width))
                         var begin = stretch.begin
-                        if let colors = stretch.colors, way == .over, gain == 256 {
+                        if let colors = stretch.colors, mode == .over, gain == 256 {
                             begin = max(begin, end / runLength * runLength)
                             let columns = stretch.begin..<begin
                             let here = y % 2 == 0 ? colors.x : colors.y
@@ -103,15 +103,15 @@ public struct FrameOverlay: Sendable {
                                 guard !isBare(upper) || !isBare(lower ?? Run()) else { continue }
                             }
                             let count = min(runLength, layout.width - x)
-                            if way != .over {
-                                upper = lit(upper, first.run(at: x, count: count), way, range)
+                            if mode != .over {
+                                upper = lit(upper, first.run(at: x, count: count), mode, range)
                                 if isPair, let under = lower {
-                                    lower = lit(under, second.run(at: x, count: count), way, range)
+                                    lower = lit(under, second.run(at: x, count: count), mode, range)
                                 }
                             }
                             let below = y + 1 < layout.height ? lower.map { faded($0, gain) } : nil
-                            let place = RunPlace(x: x, y: y, count: count)
-                            unsafe blend(faded(upper, gain), below, onto: base, layout, at: place)
+                            let position = RunPosition(x: x, y: y, count: count)
+                            unsafe blend(faded(upper, gain), below, onto: base, layout, at: position)
                         }
                     }
                 }
@@ -174,14 +174,14 @@ private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating:
 ///
 /// Multiply: the luma is the product of both lumas; each chroma is multiplied by the other's luma (the product of both
 /// chromas is ignored). Screen: the same with inverted levels, where the sign of chroma changes twice.
-private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ range: ColorRange) -> Run {
+private func lit(_ art: Run, _ under: Run, _ mode: FrameOverlay.Mode, _ range: ColorRange) -> Run {
     let (black, span) = (UInt16(range.black), UInt16(range.lumaSpan))
     let levels = (lowest: SIMD16(repeating: black), highest: SIMD16(repeating: black + span))
     @inline(__always)
     func level(_ run: Run) -> SIMD16<UInt16> {
         let luma = SIMD16<UInt16>(truncatingIfNeeded: run & 255)
         let light = laneClamp(luma, levels.lowest, levels.highest) &- black
-        return way == .screen ? span &- light : light
+        return mode == .screen ? span &- light : light
     }
     @inline(__always)
     func chroma(_ run: Run, _ shift: UInt32) -> SIMD16<Int16> {
@@ -192,7 +192,7 @@ private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ range: Co
     let part = (a &* b &+ 128) &>> 8
     let rest = (65_536 + UInt32(span) / 2) / UInt32(span) - 256
     let product = laneMin(part &+ (part &* UInt16(rest) &+ 128) &>> 8, SIMD16(repeating: span))
-    let luma = black &+ (way == .screen ? span &- product : product)
+    let luma = black &+ (mode == .screen ? span &- product : product)
     // Levels of 7 bits keep the sums within 16 bits.
     let (sa, sb) = (SIMD16<Int16>(truncatingIfNeeded: a &>> 1), SIMD16<Int16>(truncatingIfNeeded: b &>> 1))
     @inline(__always)

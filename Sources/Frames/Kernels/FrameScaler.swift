@@ -290,9 +290,9 @@ struct PlaneFilter {
     @inline(never)
     private func separate(_ count: Int, into starts: (Int, Int, Int, Int)) {
         for x in stride(from: 0, to: count, by: ScaleFilter.group) {
-            let place = unsafe UnsafeRawPointer(rows) + 4 &* x
+            let address = unsafe UnsafeRawPointer(rows) + 4 &* x
             func columns(_ i: Int) -> SIMD8<UInt16> {
-                unsafe place.loadUnaligned(fromByteOffset: i &* 16, as: SIMD8<UInt16>.self)
+                unsafe address.loadUnaligned(fromByteOffset: i &* 16, as: SIMD8<UInt16>.self)
             }
             let (a, b) = zipped(columns(0), columns(1))
             let (c, d) = zipped(columns(2), columns(3))
@@ -307,12 +307,12 @@ struct PlaneFilter {
     }
 
     @inline(__always)
-    private func store(_ samples: SIMD8<UInt16>, _ count: Int, _ place: UnsafeMutablePointer<UInt8>) {
+    private func store(_ samples: SIMD8<UInt16>, _ count: Int, _ address: UnsafeMutablePointer<UInt8>) {
         if count == ScaleFilter.group {
-            unsafe UnsafeMutableRawPointer(place).storeBytes(of: samples, as: SIMD8<UInt16>.self)
+            unsafe UnsafeMutableRawPointer(address).storeBytes(of: samples, as: SIMD8<UInt16>.self)
         } else {
             let bytes = unsafe unsafeBitCast(samples, to: SIMD16<UInt8>.self)
-            for i in 0..<count { unsafe place[i] = bytes[i] }
+            for i in 0..<count { unsafe address[i] = bytes[i] }
         }
     }
 }
@@ -350,12 +350,12 @@ struct PlaneFilter {
     /// The weighted sums of the even and of the odd source columns of each row.
     @inline(__always)
     private func sums(_ x: Int, _ pairs: Int) -> SIMD8<UInt16> {
-        let place = unsafe quads + Int(first[x]) &* 8
-        if pairs == 1 { return unsafe high(place.loadUnaligned(as: SIMD8<UInt16>.self), weights[x]) }
+        let address = unsafe quads + Int(first[x]) &* 8
+        if pairs == 1 { return unsafe high(address.loadUnaligned(as: SIMD8<UInt16>.self), weights[x]) }
         // Cut off only once, since what is lost would add up.
         var sums = SIMD8<UInt32>()
         for pair in 0..<pairs {
-            let samples = unsafe place.loadUnaligned(fromByteOffset: 16 &* pair, as: SIMD8<UInt16>.self)
+            let samples = unsafe address.loadUnaligned(fromByteOffset: 16 &* pair, as: SIMD8<UInt16>.self)
             let weights = unsafe weights[x &* pairs &+ pair]
             for i in 0..<8 { sums[i] &+= UInt32(samples[i]) &* UInt32(weights[i]) }
         }

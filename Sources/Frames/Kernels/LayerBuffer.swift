@@ -51,8 +51,8 @@ public struct LayerBuffer: ~Copyable {
 
     /// Whether anything is drawn at a position.
     /// - Parameter place: pixels of the picture that the region is of.
-    public func isDrawn(at place: Point) -> Bool {
-        let (x, y) = (place.x.rounded() - Float(region.x), place.y.rounded() - Float(region.y))
+    public func isDrawn(at position: Point) -> Bool {
+        let (x, y) = (position.x.rounded() - Float(region.x), position.y.rounded() - Float(region.y))
         guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }
         return words[Int(y) * stride + Int(x)] >> 24 != 0
     }
@@ -96,10 +96,10 @@ public func compositeLayer(_ layer: borrowing LayerBuffer, _ paint: Paint, onto 
                         lower = isPair ? unsafe faded((at + rowWords * 4).loadUnaligned(as: Run.self), gain) : Run()
                     }
                     guard !isEmpty(upper) || !isEmpty(lower ?? Run()) else { continue }
-                    let place = RunPlace(
+                    let position = RunPosition(
                         x: region.x + x, y: region.y + y, count: min(runLength, layout.width - region.x - x))
                     unsafe blender.blend(
-                        upper, region.y + y + 1 < layout.height ? lower : nil, onto: base, layout, at: place)
+                        upper, region.y + y + 1 < layout.height ? lower : nil, onto: base, layout, at: position)
                 }
             }
         }

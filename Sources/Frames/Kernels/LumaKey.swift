@@ -32,10 +32,10 @@ public func keyOutDark(
                     let above = laneClamp(luma &- low, .zero, SIMD16(repeating: span))
                     let onset = Int16(max(-15_000, min(15_000, begin * 256)))
                     let weight = laneClamp(rises &+ onset, .zero, SIMD16(repeating: 255))
-                    let taken =
+                    let removed =
                         unsafe unsafeBitCast(weight, to: SIMD16<UInt16>.self)
                         &* unsafeBitCast(256 &- ((above &* slope) &>> 4), to: SIMD16<UInt16>.self)
-                    let kept = 256 &- (taken &>> 8)
+                    let kept = 256 &- (removed &>> 8)
                     let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
                     unsafe fade(at, kept.lowHalf)
                     unsafe fade(at + 32, kept.highHalf)

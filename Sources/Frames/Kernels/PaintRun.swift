@@ -15,10 +15,10 @@ typealias Lanes = SIMD16<Int16>
 /// functions, half by half, and takes twice the time.
 struct PixelBlender {
     /// The work to do: copy art, apply light, or everything.
-    private enum Mode { case plain, lit, rich }
+    private enum Variant { case plain, lit, rich }
 
     private let mode: BlendMode
-    private let way: Mode
+    private let variant: Variant
     private let changesArt: Bool
     private let scale: ColorScale
     /// The gain in 2.14 fixed point.
@@ -51,7 +51,7 @@ struct PixelBlender {
         }
         changesArt = lit.gain != 1 || lit.cast != .zero || shading != nil
         let isNormal = mode == .normal
-        way = isNormal && !changesArt ? .plain : isNormal && shading == nil && lit.gain <= 1 ? .lit : .rich
+        variant = isNormal && !changesArt ? .plain : isNormal && shading == nil && lit.gain <= 1 ? .lit : .rich
         light = scale.light(gain: min(lit.gain, 1), cast: lit.cast)
     }
 
@@ -59,49 +59,52 @@ struct PixelBlender {
     /// - Parameter lower: the second run; nil if there is no row below, or it doesn't share chroma.
     @inline(__always)
     func blend(
-        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+        at position: RunPosition
     ) {
-        switch way {
-        case .plain: unsafe blendPlain(upper, lower, onto: base, layout, at: place)
-        case .lit where layout.format != .i444: unsafe blendLit(upper, lower, light, onto: base, layout, at: place)
-        case .lit, .rich: unsafe blendRich(upper, lower, onto: base, layout, at: place)
+        switch variant {
+        case .plain: unsafe blendPlain(upper, lower, onto: base, layout, at: position)
+        case .lit where layout.format != .i444: unsafe blendLit(upper, lower, light, onto: base, layout, at: position)
+        case .lit, .rich: unsafe blendRich(upper, lower, onto: base, layout, at: position)
         }
     }
 
     @inline(never)
     private func blendPlain(
-        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
-    ) { unsafe Frames.blend(upper, lower, onto: base, layout, at: place) }
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+        at position: RunPosition
+    ) { unsafe Frames.blend(upper, lower, onto: base, layout, at: position) }
 
     @inline(never)
     private func blendLit(
         _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>,
-        _ layout: FrameLayout, at place: RunPlace
-    ) { unsafe Frames.blend(upper, lower, light, onto: base, layout, at: place) }
+        _ layout: FrameLayout, at position: RunPosition
+    ) { unsafe Frames.blend(upper, lower, light, onto: base, layout, at: position) }
 
     @inline(never)
     private func blendRich(
-        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+        at position: RunPosition
     ) {
         var (upper, lower) = (upper, lower)
-        let under = unsafe LumaRow(base, layout, place, row: place.y)
-        let next = unsafe LumaRow(base, layout, place, row: lower == nil ? place.y : place.y + 1)
+        let under = unsafe LumaRow(base, layout, position, row: position.y)
+        let next = unsafe LumaRow(base, layout, position, row: lower == nil ? position.y : position.y + 1)
         var lumas = (under.load(), lower == nil ? Lanes() : next.load())
         if changesArt {
             upper = changed(upper, over: lumas.0)
             if let run = lower { lower = changed(run, over: lumas.1) }
             if mode == .normal {
-                unsafe blendPlain(upper, lower, onto: base, layout, at: place)
+                unsafe blendPlain(upper, lower, onto: base, layout, at: position)
                 return
             }
         }
-        let chroma = unsafe ChromaRow(base, layout, place)
+        let chroma = unsafe ChromaRow(base, layout, position)
         // The last column of an odd width doesn't share its chroma: it is repeated.
-        if place.count < runLength && place.count % 2 == 1 {
-            upper[place.count] = upper[place.count - 1]
-            lumas.0[place.count] = lumas.0[place.count - 1]
-            if let run = lower { lower?[place.count] = run[place.count - 1] }
-            lumas.1[place.count] = lumas.1[place.count - 1]
+        if position.count < runLength && position.count % 2 == 1 {
+            upper[position.count] = upper[position.count - 1]
+            lumas.0[position.count] = lumas.0[position.count - 1]
+            if let run = lower { lower?[position.count] = run[position.count - 1] }
+            lumas.1[position.count] = lumas.1[position.count - 1]
         }
         let (u, v) = chroma.load()
         let first = difference(upper, lumas.0, u, v)
@@ -319,11 +322,11 @@ private struct ColorScale {
     private let isSecond: Bool
     private let count: Int
 
-    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace, row: Int) {
+    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ position: RunPosition, row: Int) {
         let step = layout.luma.step
         let plane = layout.planes[0]
-        unsafe line = base + plane.offset + row * plane.stride + place.x * step
-        (self.step, count, isSecond) = (step, place.count, layout.format == .uyvy)
+        unsafe line = base + plane.offset + row * plane.stride + position.x * step
+        (self.step, count, isSecond) = (step, position.count, layout.format == .uyvy)
     }
 
     @inline(__always)
@@ -367,14 +370,14 @@ private struct ColorScale {
     /// The number of samples.
     private let count: Int
 
-    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace) {
+    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ position: RunPosition) {
         let shift = layout.format.chromaShift
-        let row = unsafe chromaRow(base, layout, place.y >> shift.y)
-        let start = unsafe (place.x >> shift.x) * row.step
+        let row = unsafe chromaRow(base, layout, position.y >> shift.y)
+        let start = unsafe (position.x >> shift.x) * row.step
         unsafe (u, v, step) = (row.u + start, row.v + start, row.step)
         isShared = shift.x == 1
         isGray = layout.format == .gray
-        count = (place.count + shift.x) >> shift.x
+        count = (position.count + shift.x) >> shift.x
     }
 
     /// Loads the chroma, repeated for each pixel.

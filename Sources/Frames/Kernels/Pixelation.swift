@@ -73,7 +73,7 @@ public struct Pixelation: ~Copyable {
             guard !rows.isEmpty, !bytes.isEmpty else { continue }
             let step = (rows.count + Self.maxRows - 1) / Self.maxRows
             sum(frame.bytes, pattern, bytes, rows, step)
-            let taken = UInt32((rows.count + step - 1) / step)
+            let sampledRows = UInt32((rows.count + step - 1) / step)
             for i in 0..<columns {
                 let cell = pattern.bytes(xs[i], xs[i + 1])
                 var (sum, count) = laneSums(cell.lowerBound - bytes.lowerBound, cell.count)
@@ -86,7 +86,7 @@ public struct Pixelation: ~Copyable {
                 for lane in 0..<4 {
                     let channel = Int(pattern.channels[lane & (pattern.bytesPerPair - 1)])
                     totals[i][channel] += sum[lane]
-                    counts[i][channel] += count[lane] * taken
+                    counts[i][channel] += count[lane] * sampledRows
                 }
             }
         }

@@ -297,9 +297,9 @@ private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
 /// Rounds x and y to the nearest 1/16 pixel: adding 1.5 * 2^23 leaves an integer.
 @inline(__always)
 private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
-    var place = ((position * 16 + 12_582_912) - 12_582_912) * 0.0625
-    place.z = position.z
-    return place
+    var snapped = ((position * 16 + 12_582_912) - 12_582_912) * 0.0625
+    snapped.z = position.z
+    return snapped
 }
 
 /// The colour computation for the pixels of a triangle.
@@ -390,8 +390,8 @@ private struct GlassShader: FragmentShader {
     let scale: Float
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // The sample it lies in, since levels are about as fine as pixels; wrapped.
-        let place = roundedLanes(texture * scale - 0.5)
-        let (u, v) = (Int(place.x), Int(place.y))
+        let snapped = roundedLanes(texture * scale - 0.5)
+        let (u, v) = (Int(snapped.x), Int(snapped.y))
         let mask = 1 << sizeLog - 1
         let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
         return pack(color * gain + black) | 0xff00_0000
@@ -411,8 +411,8 @@ private struct GlassShader: FragmentShader {
         let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
         guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
         // In 1/256 of a pixel, rounded down.
-        let place = roundedLanes(SIMD4(s, t, 0, 0) * 256 - 0.5)
-        let (u, v) = (Int(place.x), Int(place.y))
+        let snapped = roundedLanes(SIMD4(s, t, 0, 0) * 256 - 0.5)
+        let (u, v) = (Int(snapped.x), Int(snapped.y))
         let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
         // Premultiplied: the constant part of a colour is scaled by alpha.
         let constant = black * (mixed.w * (1 / 255))

@@ -29,7 +29,7 @@ public func resample(
                 for left in stride(from: 0, to: width, by: tileSide) {
                     let layer = PixelRect(
                         x: left, y: top, width: min(tileSide, width - left), height: min(tileSide, height - top))
-                    guard cells.place(under: layer, map) else { continue }
+                    guard cells.setRange(under: layer, map) else { continue }
                     switch picture.pixelStride {
                     case 1: unsafe cells.fill(from: samples, pixelStride: 1)
                     case 2: unsafe cells.fill(from: samples, pixelStride: 2)
@@ -74,7 +74,7 @@ private struct Cells {
     }
 
     /// Computes the range of cells that interpolation reads; false if it is too large.
-    mutating func place(under layer: PixelRect, _ map: Affine) -> Bool {
+    mutating func setRange(under layer: PixelRect, _ map: Affine) -> Bool {
         let corner = map(Point(Float(layer.x), Float(layer.y)))
         let (right, down) = (Float(layer.width - 1), Float(layer.height - 1))
         let across = Point(map.a, map.c) * right
@@ -217,7 +217,7 @@ private struct Cells {
         )
         let right = (x: fixed(map.a / size), y: fixed(map.c / size))
         let down = (x: fixed(map.b / size), y: fixed(map.d / size))
-        // Rounding should stay within the margin of `place`; this guarantees it.
+        // Rounding should stay within the margin of `setRange`; this guarantees it.
         let most = ((count.x - 1) << 16 - 1, (count.y - 1) << 16 - 1)
         func isInside(_ i: Int, _ j: Int) -> Bool {
             let (x, y) = (start.x + i * right.x + j * down.x, start.y + i * right.y + j * down.y)

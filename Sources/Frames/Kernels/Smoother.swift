@@ -204,16 +204,16 @@ public struct Smoother: ~Copyable {
                         guard m != SIMD16<UInt16>() else { continue }
                         let alpha = (m &* strength) &>> 8
                         let count = min(runLength, layout.width - region.x - x)
-                        let place = RunPlace(x: region.x + x, y: region.y + y, count: count)
+                        let position = RunPosition(x: region.x + x, y: region.y + y, count: count)
                         let smoothed = laneMin(
-                            unsafe ((reader.luma(place.x, place.y) &* between.part(0, x) &+ 128) &>> 8)
+                            unsafe ((reader.luma(position.x, position.y) &* between.part(0, x) &+ 128) &>> 8)
                                 &+ ((between.part(1, x) &+ 1) &>> 1),
                             SIMD16(repeating: 255))
                         let luma = RunSamples(art: times(smoothed, alpha), alpha: alpha)
-                        if place.y & shared == 0 {
-                            unsafe blend(luma, tint.samples(alpha), onto: base, layout, at: place)
+                        if position.y & shared == 0 {
+                            unsafe blend(luma, tint.samples(alpha), onto: base, layout, at: position)
                         } else {
-                            unsafe blend(luma, onto: base, layout, at: place)
+                            unsafe blend(luma, onto: base, layout, at: position)
                         }
                     }
                 }

@@ -53,8 +53,8 @@ extension Sprite {
         for y in Int(low.y)...Int(high.y) {
             for x in Int(low.x)...Int(high.x) where pixels[y * width + x] != 0 {
                 let isNear = sides.allSatisfy { side in
-                    let way = Point(Float(x), Float(y)) - side.corner
-                    return side.along.x * way.y - side.along.y * way.x >= -side.reach
+                    let offset = Point(Float(x), Float(y)) - side.corner
+                    return side.along.x * offset.y - side.along.y * offset.x >= -side.reach
                 }
                 if isNear { return true }
             }
@@ -81,9 +81,9 @@ private struct WarpTriangle {
         /// The value at the corner of the triangle's bounding box, and its change per pixel and per row.
         let (start, across, down): (Int, Int, Int)
 
-        /// - Parameter gradient: the change over the frame, from `value` at `place`.
-        init(_ gradient: Point, from value: Float, at place: Point, to corner: Point) {
-            start = fixed(value + (gradient * (corner - place)).sum())
+        /// - Parameter gradient: the change over the frame, from `value` at `position`.
+        init(_ gradient: Point, from value: Float, at position: Point, to corner: Point) {
+            start = fixed(value + (gradient * (corner - position)).sum())
             (across, down) = (fixed(gradient.x), fixed(gradient.y))
         }
 
@@ -197,35 +197,36 @@ private struct WarpTriangle {
         _ art: SampledArt, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
     ) {
         var (x, end) = (left, right)
-        var place = ArtLine(
+        var position = ArtLine(
             u: u.at(left &- column, y &- row), v: v.at(left &- column, y &- row), du: u.across, dv: v.across)
         if !isInside {
-            while x < end && !art.contains(place.u, place.v) {
+            while x < end && !art.contains(position.u, position.v) {
                 x &+= 1
-                place.skip(1)
+                position.skip(1)
             }
             while x < end {
                 let steps = end &- 1 &- x
-                if art.contains(place.u &+ steps &* place.du, place.v &+ steps &* place.dv) { break }
+                if art.contains(position.u &+ steps &* position.du, position.v &+ steps &* position.dv) { break }
                 end &-= 1
             }
         }
         // Half a chunk must stay within the neighbouring blocks that `isNearArt` covers.
-        let maySkip = max(abs(place.du), abs(place.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
+        let maySkip = max(abs(position.du), abs(position.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
         let block = Self.fraction + ArtBlocks.sprite.shift
         while x < end {
             let count = min(Self.chunk, end &- x)
             let half = count >> 1
             if maySkip
                 && !art.isNearArt(
-                    column: (place.u &+ half &* place.du) >> block, row: (place.v &+ half &* place.dv) >> block)
+                    column: (position.u &+ half &* position.du) >> block,
+                    row: (position.v &+ half &* position.dv) >> block)
             {
-                place.skip(count)
+                position.skip(count)
             } else if let fade {
                 let here = ArtLine.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
-                unsafe place.sample(count, of: art, here, into: line + x)
+                unsafe position.sample(count, of: art, here, into: line + x)
             } else {
-                unsafe place.sample(count, of: art, into: line + x)
+                unsafe position.sample(count, of: art, into: line + x)
             }
             x &+= count
         }

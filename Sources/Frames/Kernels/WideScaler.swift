@@ -86,7 +86,7 @@ import CScale
     /// - Parameter place: the column and row of the first row's first pixel in the frame.
     mutating func draw(
         _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, rows: Range<Int>,
-        into frame: inout Frame, at place: (x: Int, y: Int)
+        into frame: inout Frame, at origin: (x: Int, y: Int)
     ) {
         let (from, to) = (view.layout, frame.layout)
         var target = frame.mutableBytes
@@ -97,10 +97,10 @@ import CScale
                 func start(_ plane: FrameLayout.Plane, _ x: Int, _ y: Int) -> (UnsafeMutablePointer<UInt8>, Int) {
                     unsafe (target + plane.offset + y * plane.stride + x, plane.stride)
                 }
-                unsafe draw(0, source, from.luma, luma, rows, into: start(to.planes[0], place.x, place.y))
+                unsafe draw(0, source, from.luma, luma, rows, into: start(to.planes[0], origin.x, origin.y))
                 guard let sites = from.chroma, to.planes.count == 3 else { return }
                 let shift = to.format.chromaShift
-                let (x, y) = (place.x >> shift.x, place.y >> shift.y)
+                let (x, y) = (origin.x >> shift.x, origin.y >> shift.y)
                 let chromaRows = rows.lowerBound >> shift.y..<(rows.upperBound + shift.y) >> shift.y
                 unsafe draw(1, source, sites.u, chroma, chromaRows, into: start(to.planes[1], x, y))
                 unsafe draw(2, source, sites.v, chroma, chromaRows, into: start(to.planes[2], x, y))
@@ -225,10 +225,10 @@ private struct WideFilter: ~Copyable {
             starts[half] = Int32(start)
             // The last half may be beyond the row.
             for x in min(8 * half, filter.count)..<min(8 * half + 8, filter.count) {
-                let place = Int(filter.first[x]) - start
+                let offset = Int(filter.first[x]) - start
                 // Of 65535, and of 255.
                 let weight = UInt8((Int(filter.weights[x][0]) + 128) / 257)
-                (shuffle[2 * x], shuffle[2 * x + 1]) = (UInt8(place), UInt8(min(place + 1, Self.window - 1)))
+                (shuffle[2 * x], shuffle[2 * x + 1]) = (UInt8(offset), UInt8(min(offset + 1, Self.window - 1)))
                 (weights[2 * x], weights[2 * x + 1]) = (weight, 255 - weight)
             }
         }

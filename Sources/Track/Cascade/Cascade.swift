@@ -83,16 +83,16 @@ public struct Cascade: Sendable {
         var haar: [HaarNode] = []
         var patterns: [PatternNode] = []
         for node in nodes {
-            let shape = shapes[node.feature]
+            let feature = shapes[node.feature]
             if features == .patterns {
                 patterns.append(
                     PatternNode(
-                        corners: shape.cellCorners(places), subset: node.subset, left: node.left, right: node.right))
+                        corners: feature.cellCorners(places), subset: node.subset, left: node.left, right: node.right))
             } else {
                 haar.append(
                     HaarNode(
-                        first: shape.corners(0, places), second: shape.corners(1, places),
-                        third: shape.corners(2, places), weights: shape.weights, threshold: node.threshold,
+                        first: feature.corners(0, places), second: feature.corners(1, places),
+                        third: feature.corners(2, places), weights: feature.weights, threshold: node.threshold,
                         left: node.left, right: node.right))
             }
         }

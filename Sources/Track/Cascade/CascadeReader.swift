@@ -63,15 +63,15 @@ struct CascadeReader {
         guard shapes.allSatisfy(fits) else { throw text.damaged("a feature extends beyond the window") }
     }
 
-    private func fits(_ shape: Cascade.Feature) -> Bool {
+    private func fits(_ feature: Cascade.Feature) -> Bool {
         for i in 0..<3 {
-            let rect = shape.rects[i]
+            let rect = feature.rects[i]
             let (x, y, w, h) = (Int(rect.x), Int(rect.y), Int(rect.z), Int(rect.w))
             if w == 0 && h == 0 && i > 0 { continue }
-            guard x >= 0, y >= 0, w > 0, h > 0, !shape.isTilted || features != .patterns else { return false }
+            guard x >= 0, y >= 0, w > 0, h > 0, !feature.isTilted || features != .patterns else { return false }
             let across = features == .patterns ? 3 : 1
             let inside =
-                shape.isTilted
+                feature.isTilted
                 ? x - h >= 0 && x + w <= width && y + w + h <= height
                 : x + across * w <= width && y + across * h <= height
             guard inside else { return false }
@@ -166,7 +166,7 @@ struct CascadeReader {
 
     private mutating func readFeature(_ text: inout CascadeXML) throws(Problem) {
         guard shapes.count < Self.maxNodes else { throw text.damaged("it has too many features") }
-        var shape = Cascade.Feature(
+        var feature = Cascade.Feature(
             rects: [SIMD4(repeating: 0), SIMD4(repeating: 0), SIMD4(repeating: 0)], weights: SIMD4(repeating: 0),
             isTilted: false)
         var count = 0
@@ -174,24 +174,24 @@ struct CascadeReader {
             if text.matches(name, "rects"), features == .haar {
                 while try text.child() != nil {
                     guard count < 3 else { throw text.damaged("a feature has more than three rectangles") }
-                    try readRect(&text, &shape, count, weighted: true)
+                    try readRect(&text, &feature, count, weighted: true)
                     count += 1
                 }
             } else if text.matches(name, "rect"), features == .patterns {
-                try readRect(&text, &shape, 0, weighted: false)
+                try readRect(&text, &feature, 0, weighted: false)
                 count = 1
             } else if text.matches(name, "tilted") {
-                shape.isTilted = try text.integer(in: 0...1) == 1
+                feature.isTilted = try text.integer(in: 0...1) == 1
             } else {
                 throw text.damaged("a feature contains an unknown element")
             }
         }
         guard count >= (features == .haar ? 2 : 1) else { throw text.damaged("a feature has too few rectangles") }
-        shapes.append(shape)
+        shapes.append(feature)
     }
 
     private mutating func readRect(
-        _ text: inout CascadeXML, _ shape: inout Cascade.Feature, _ index: Int, weighted: Bool
+        _ text: inout CascadeXML, _ feature: inout Cascade.Feature, _ index: Int, weighted: Bool
     ) throws(Problem) {
         try text.numbers(into: &numbers, atMost: 5)
         guard numbers.count == (weighted ? 5 : 4) else { throw text.damaged("a rectangle is incomplete") }
@@ -199,11 +199,11 @@ struct CascadeReader {
             guard let value = Int32(exactly: numbers[i]), abs(value) <= Self.largestWindow else {
                 throw text.damaged("a rectangle extends beyond the window")
             }
-            shape.rects[index][i] = value
+            feature.rects[index][i] = value
         }
         if weighted {
             guard abs(numbers[4]) < 256 else { throw text.damaged("a rectangle's weight is out of range") }
-            shape.weights[index] = Float(numbers[4])
+            feature.weights[index] = Float(numbers[4])
         }
     }
 }

@@ -60,9 +60,9 @@ public struct CascadeSearch: ~Copyable {
         return true
     }
 
-    /// Evaluates the windows of one row of the filled part and adds those that pass `stage` stages.
-    private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, stage: Int) {
-        let count = Self.scanLevel(program, integral, row, columns, step, stage, &hits)
+    /// Evaluates the windows of one row of the filled part and adds those that pass `minStages` stages.
+    private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, minStages: Int) {
+        let count = Self.scanLevel(program, integral, row, columns, step, minStages, &hits)
         let (width, height) = (Float(cascade.windowWidth), Float(cascade.windowHeight))
         for i in 0..<count {
             let hit = hits[i]
@@ -75,11 +75,11 @@ public struct CascadeSearch: ~Copyable {
 
     private static func scanLevel(
         _ program: borrowing CascadeProgram, _ integral: borrowing Integral, _ row: Int, _ columns: Range<Int>,
-        _ step: Int, _ stage: Int, _ hits: inout [CascadeHit]
+        _ step: Int, _ minStages: Int, _ hits: inout [CascadeHit]
     ) -> Int {
         var count = 0
         var span = hits.mutableSpan
-        program.scan(integral, row: row, columns: columns, step: step, stage: stage, hits: &span, count: &count)
+        program.scan(integral, row: row, columns: columns, step: step, minStages: minStages, hits: &span, count: &count)
         return count
     }
 }
@@ -96,16 +96,16 @@ extension CascadeSearch {
         /// Window sizes to try, as factors of the expected size, the likeliest first.
         public var sizes: [3 of Float]
         /// Stages that a window must pass: the cascade's `stageCount` to detect a new face, fewer to keep a known one.
-        public var stage: Int
+        public var minStages: Int
         /// The number of passing windows that ends the search early.
         public var enoughWindows: Int
 
         /// By default, searches the expected size, then a tenth larger and a tenth smaller, until three windows pass.
         public init(
-            rect: Rect, maxOffset: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], stage: Int, enoughWindows: Int = 3
+            rect: Rect, maxOffset: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], minStages: Int, enoughWindows: Int = 3
         ) {
-            (self.rect, self.maxOffset, self.sizes, self.stage, self.enoughWindows) = (
-                rect, maxOffset, sizes, stage, enoughWindows
+            (self.rect, self.maxOffset, self.sizes, self.minStages, self.enoughWindows) = (
+                rect, maxOffset, sizes, minStages, enoughWindows
             )
         }
     }
@@ -148,8 +148,8 @@ extension CascadeSearch {
     private mutating func scanRowsOutward(_ area: Area, _ x: Int, _ y: Int, _ maxOffset: Int) -> Bool {
         for rowOffset in 0...maxOffset {
             let columns = (x - maxOffset)..<(x + maxOffset)
-            scanRow(row: y - rowOffset, columns: columns, step: 1, stage: area.stage)
-            if rowOffset > 0 { scanRow(row: y + rowOffset, columns: columns, step: 1, stage: area.stage) }
+            scanRow(row: y - rowOffset, columns: columns, step: 1, minStages: area.minStages)
+            if rowOffset > 0 { scanRow(row: y + rowOffset, columns: columns, step: 1, minStages: area.minStages) }
             if groups.windows.count >= area.enoughWindows { return true }
         }
         return false
@@ -170,12 +170,12 @@ extension CascadeSearch {
         /// eight windows at once.
         public let step: Int
         /// Stages that a window must pass to be listed.
-        public let stage: Int
+        public let minStages: Int
 
         /// A scan at sizes from `smallest` up; of nothing if `smallest` exceeds `largest`.
-        public init(smallest: Float, largest: Float, factor: Float = 1.1, step: Int = 1, stage: Int) {
+        public init(smallest: Float, largest: Float, factor: Float = 1.1, step: Int = 1, minStages: Int) {
             (self.smallest, self.largest, self.factor) = (max(1, smallest), largest, max(1.01, factor))
-            (self.step, self.stage) = (max(1, step), stage)
+            (self.step, self.minStages) = (max(1, step), minStages)
         }
 
         /// The number of window widths.
@@ -208,7 +208,7 @@ extension CascadeSearch {
                 guard columns > 0, size.width <= integral.maxWidth, fill(picture, size: size, part: part) else { break }
                 var row = 0
                 while row < strip {
-                    scanRow(row: row, columns: 0..<columns, step: scan.step, stage: scan.stage)
+                    scanRow(row: row, columns: 0..<columns, step: scan.step, minStages: scan.minStages)
                     row += scan.step
                 }
                 top += row

@@ -32,8 +32,8 @@ public struct FaceCorrection: Equatable, Sendable {
     private static let minOverlap: Float = 0.5
 
     /// The index of the face that is corrected; nil if there is none.
-    fileprivate func index(in faces: [Face], besides taken: Set<Int>) -> Int? {
-        let free = faces.indices.filter { faces[$0].kind == .human && !taken.contains($0) }
+    fileprivate func index(in faces: [Face], besides matched: Set<Int>) -> Int? {
+        let free = faces.indices.filter { faces[$0].kind == .human && !matched.contains($0) }
         if let box {
             return free.first { index in
                 let (other, overlap) = (faces[index].box, box.overlap(faces[index].box))
@@ -55,17 +55,17 @@ public struct FaceCorrection: Equatable, Sendable {
 extension [Face] {
     /// Applies corrections, as `Tracker.correct` says.
     mutating func correct(_ corrections: [FaceCorrection], nextID: inout Int) -> [Int] {
-        var (taken, left): (Set<Int>, [Int]) = ([], [])
+        var (matched, left): (Set<Int>, [Int]) = ([], [])
         for (number, correction) in corrections.enumerated() {
-            if let place = correction.index(in: self, besides: taken) {
-                correction.apply(to: &self[place])
-                taken.insert(place)
+            if let index = correction.index(in: self, besides: matched) {
+                correction.apply(to: &self[index])
+                matched.insert(index)
             } else if correction.isComplete {
                 var face = Face.mean
                 face.id = nextID
                 nextID += 1
                 correction.apply(to: &face)
-                taken.insert(count)
+                matched.insert(count)
                 append(face)
             } else {
                 left.append(number)

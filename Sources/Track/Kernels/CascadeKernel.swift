@@ -121,7 +121,7 @@ extension CascadeProgram {
 // Evaluation of eight neighbouring windows at once, until too few of them are left.
 extension CascadeProgram {
     func group(
-        _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ stage: Int,
+        _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ minStages: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         let (scales, judged) = unsafe contrasts(window)
@@ -132,7 +132,7 @@ extension CascadeProgram {
             let now = unsafe stages[index]
             let (below, margin) = unsafe evaluate(window, scales, now)
             let failed = below & alive
-            if index >= stage && failed != 0 {
+            if index >= minStages && failed != 0 {
                 report(failed, Int32(index), margin, gained, x, y, &hits, &count)
             }
             alive &= ~failed
@@ -144,7 +144,7 @@ extension CascadeProgram {
         for lane in 0..<width where alive >> lane & 1 != 0 {
             let result = unsafe finish(
                 window + lane, scales[lane], from: index, gained: gained[lane])
-            if result.passed >= stage { Self.appendResult(result, x + lane * pitch, y, &hits, &count) }
+            if result.passed >= minStages { Self.appendResult(result, x + lane * pitch, y, &hits, &count) }
         }
     }
 

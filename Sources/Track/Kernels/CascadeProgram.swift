@@ -168,13 +168,13 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         return unsafe finish(window, scale, from: 0, gained: 0)
     }
 
-    /// Evaluates the windows of one row and lists those that pass `stage` stages or more.
+    /// Evaluates the windows of one row and lists those that pass `minStages` stages or more.
     /// - Parameters:
     ///   - columns: the range of the windows' first samples. Every `step`-th column in it is evaluated, or every second
     ///     one if the integral is split; columns outside the level are skipped.
     ///   - hits: the list; results are appended from `count` on, and dropped once it is full.
     package func scan(
-        _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, stage: Int,
+        _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, minStages: Int,
         hits: inout MutableSpan<CascadeHit>, count: inout Int
     ) {
         let size = windows(of: integral)
@@ -189,13 +189,13 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
             let windows = (last - x + pitch - 1) / pitch
             let window = unsafe row + x / pitch
             if step <= pitch && windows >= fewestInRow && groupable {
-                unsafe group(window, x, y, min(8, windows), stage, &hits, &count)
+                unsafe group(window, x, y, min(8, windows), minStages, &hits, &count)
                 x += 8 * pitch
                 continue
             }
             if let scale = unsafe contrast(window) {
                 let result = unsafe finish(window, scale, from: 0, gained: 0)
-                if result.passed >= stage { Self.appendResult(result, x, y, &hits, &count) }
+                if result.passed >= minStages { Self.appendResult(result, x, y, &hits, &count) }
             }
             x += max(step, pitch)
         }

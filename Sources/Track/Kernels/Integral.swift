@@ -187,12 +187,12 @@ import SystemKit
         let odd = unsafe even + self.odd
         let (above, planeSize, hasSquares) = (-stride, planeSize, planes == .squares)
         var (sum, square): (Int32, Int32) = (0, 0)
-        @inline(__always) func setEntry(_ x: Int, at place: UnsafeMutablePointer<Int32>) {
+        @inline(__always) func setEntry(_ x: Int, at entry: UnsafeMutablePointer<Int32>) {
             let value = unsafe Int32(line[x])
             sum &+= value
             square &+= value &* value
-            unsafe place[0] = place[above] &+ sum
-            if hasSquares { unsafe place[planeSize] = place[planeSize &+ above] &+ square }
+            unsafe entry[0] = entry[above] &+ sum
+            if hasSquares { unsafe entry[planeSize] = entry[planeSize &+ above] &+ square }
         }
         // A sample's column is one higher than its index: the first column is the empty sum.
         for pair in 0..<width / 2 {

@@ -41,9 +41,9 @@ public enum RegressionTrees {
         unsafe picture.samples.withUnsafeBufferPointer { samples in
             for i in deltas.indices {
                 let delta = unsafe deltas[unchecked: i]
-                let place = unsafe places[unchecked: min(67, Int(anchors[unchecked: i]))]
+                let anchor = unsafe places[unchecked: min(67, Int(anchors[unchecked: i]))]
                 // Half a pixel more, so that truncation rounds to the nearest.
-                let p = place + across * Double(delta.x) + down * Double(delta.y) + 0.5
+                let p = anchor + across * Double(delta.x) + down * Double(delta.y) + 0.5
                 // Written so that NaN counts as outside.
                 let inside = p.x >= 0 && p.y >= 0 && p.x < width && p.y < height
                 let at = inside ? Int(p.y) * dy + Int(p.x) * dx : 0

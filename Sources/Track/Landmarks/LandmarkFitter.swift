@@ -23,13 +23,13 @@ public struct LandmarkFitter: ~Copyable {
     public mutating func fit(_ picture: borrowing LumaView, in box: Affine) -> Face.Landmarks? {
         guard box.inverse != nil, box.tx.isFinite, box.ty.isFinite else { return nil }
         let (model, levels) = (model, model.file.levels)
-        var shape = model.meanShape
+        var landmarks = model.meanShape
         for level in 0..<levels {
-            guard let turn = model.frame.similarity(to: shape.span) else { return nil }
-            sample(model.tables, picture, box, shape.span, turn: (Double(turn.a), Double(turn.b)), level: level)
-            correct(model.tables, &shape, level: level)
+            guard let turn = model.frame.similarity(to: landmarks.span) else { return nil }
+            sample(model.tables, picture, box, landmarks.span, turn: (Double(turn.a), Double(turn.b)), level: level)
+            correct(model.tables, &landmarks, level: level)
         }
-        return box(shape)
+        return box(landmarks)
     }
 
     /// The starting position of a fit, relative to the box of a settled fit.
@@ -40,7 +40,7 @@ public struct LandmarkFitter: ~Copyable {
         private static let shift: Float = 0.08
         private static let growth: Float = 0.10
 
-        fileprivate func place(_ box: Affine) -> Affine {
+        fileprivate func offset(_ box: Affine) -> Affine {
             switch self {
             case .above: Self.move(box, by: -Self.shift, size: 1)
             case .below: Self.move(box, by: Self.shift, size: 1)
@@ -59,12 +59,12 @@ public struct LandmarkFitter: ~Copyable {
     /// - Parameter box: a box that has settled, from `LandmarkModel.box(around:)`.
     /// - Returns: landmarks in picture pixels; nil if `box` is not finite or not invertible.
     public mutating func fit(_ picture: borrowing LumaView, around box: Affine, from start: Start) -> Face.Landmarks? {
-        fit(picture, in: start.place(box))
+        fit(picture, in: start.offset(box))
     }
 
     /// Samples the level's pixels, each placed relative to a landmark of the current shape.
     private mutating func sample(
-        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ shape: Span<Point>,
+        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ landmarks: Span<Point>,
         turn: (a: Double, b: Double), level: Int
     ) {
         let file = model.file
@@ -75,7 +75,7 @@ public struct LandmarkFitter: ~Copyable {
         let (right, below) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
         let origin = SIMD2(Double(box.tx), Double(box.ty))
         var places = [68 of SIMD2<Double>](repeating: SIMD2())
-        for i in 0..<68 { places[i] = origin + right * Double(shape[i].x) + below * Double(shape[i].y) }
+        for i in 0..<68 { places[i] = origin + right * Double(landmarks[i].x) + below * Double(landmarks[i].y) }
         var values = pixels.mutableSpan
         RegressionTrees.sample(
             picture, places: places.span, anchors: anchors, deltas: deltas, across: right * turn.a + below * turn.b,
@@ -83,7 +83,7 @@ public struct LandmarkFitter: ~Copyable {
     }
 
     /// Adds the sum of the level's trees to the shape.
-    private mutating func correct(_ tables: borrowing MappedFile, _ shape: inout Face.Landmarks, level: Int) {
+    private mutating func correct(_ tables: borrowing MappedFile, _ landmarks: inout Face.Landmarks, level: Int) {
         let file = model.file
         let words = file.trees * RegressionTrees.words
         let splits = tables.table(of: UInt32.self, at: file.splits.offset + level * words * 4, count: words)
@@ -109,7 +109,7 @@ public struct LandmarkFitter: ~Copyable {
             for i in 0..<17 { change[i] += coordinate * basis[k * 17 + i] }
         }
         for i in 0..<17 {
-            for j in 0..<4 { shape[i * 4 + j] += Point(change[i][2 * j], change[i][2 * j + 1]) }
+            for j in 0..<4 { landmarks[i * 4 + j] += Point(change[i][2 * j], change[i][2 * j + 1]) }
         }
     }
 }

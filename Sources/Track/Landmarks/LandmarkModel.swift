@@ -72,25 +72,27 @@ public final class LandmarkModel: Sendable {
     }
 
     private init(tables: consuming MappedFile, file: LandmarkFile) {
-        let shape = Self.meanShape(tables, file)
+        let landmarks = Self.meanShape(tables, file)
         self.tables = tables
         self.file = file
-        meanShape = shape
-        frame = ReferenceFrame(shape)
+        meanShape = landmarks
+        frame = ReferenceFrame(landmarks)
     }
 
     private static func meanShape(_ tables: borrowing MappedFile, _ file: LandmarkFile) -> Face.Landmarks {
         let points = tables.table(of: Point.self, at: file.reference.offset, count: 68)
-        var shape = Face.Landmarks(repeating: Point())
-        for i in points.indices { shape[i] = points[i] }
-        return shape
+        var landmarks = Face.Landmarks(repeating: Point())
+        for i in points.indices { landmarks[i] = points[i] }
+        return landmarks
     }
 
     /// The box whose mean shape is nearest to a shape (least squares): the starting box if the last frame's shape is
     /// known.
     /// - Returns: the map from the unit box; nil if the points coincide or are not finite.
-    public func box(around shape: borrowing Face.Landmarks) -> Affine? {
-        guard let turn = frame.similarity(to: shape.span), turn.a * turn.a + turn.b * turn.b > 1e-12 else { return nil }
+    public func box(around landmarks: borrowing Face.Landmarks) -> Affine? {
+        guard let turn = frame.similarity(to: landmarks.span), turn.a * turn.a + turn.b * turn.b > 1e-12 else {
+            return nil
+        }
         var box = Affine(a: turn.a, b: -turn.b, c: turn.b, d: turn.a, tx: 0, ty: 0)
         let shift = turn.mean - box.linear(frame.mean)
         (box.tx, box.ty) = (shift.x, shift.y)
@@ -105,27 +107,27 @@ struct ReferenceFrame: ~Copyable, Sendable {
     /// The points minus their mean, divided by the sum of their squared lengths.
     private let weights: Face.Landmarks
 
-    init(_ shape: Face.Landmarks) {
+    init(_ landmarks: Face.Landmarks) {
         var sum = SIMD2<Double>()
-        for i in 0..<68 { sum += SIMD2<Double>(shape[i]) }
+        for i in 0..<68 { sum += SIMD2<Double>(landmarks[i]) }
         let mean = sum / 68
         var square = 0.0
         for i in 0..<68 {
-            let d = SIMD2<Double>(shape[i]) - mean
+            let d = SIMD2<Double>(landmarks[i]) - mean
             square += d.x * d.x + d.y * d.y
         }
-        var weights = shape
-        for i in 0..<68 { weights[i] = Point((SIMD2<Double>(shape[i]) - mean) / max(square, 1e-30)) }
+        var weights = landmarks
+        for i in 0..<68 { weights[i] = Point((SIMD2<Double>(landmarks[i]) - mean) / max(square, 1e-30)) }
         self.mean = Point(mean)
         self.weights = weights
     }
 
     /// The matrix `(a, -b; b, a)` about the means, and the other shape's mean; nil if that is not finite.
-    borrowing func similarity(to shape: Span<Point>) -> (a: Float, b: Float, mean: Point)? {
+    borrowing func similarity(to landmarks: Span<Point>) -> (a: Float, b: Float, mean: Point)? {
         var (a, b, sum) = (0.0, 0.0, SIMD2<Double>())
         for i in 0..<68 {
             // The weights sum to zero, so the other shape's mean need not be subtracted first.
-            let (w, p) = (SIMD2<Double>(weights[i]), SIMD2<Double>(shape[i]))
+            let (w, p) = (SIMD2<Double>(weights[i]), SIMD2<Double>(landmarks[i]))
             a += w.x * p.x + w.y * p.y
             b += w.x * p.y - w.y * p.x
             sum += p

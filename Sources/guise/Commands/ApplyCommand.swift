@@ -56,7 +56,7 @@ struct ApplyCommand: ParsableCommand {
             : Placeholder(plain: clip.layout)
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
-            let arrival = try clip.withFrame { view, time in
+            let result = try clip.withFrame { view, time in
                 try pipeline.process(view, at: time, isPhoto ? .whole : .following)
                 if let unused = pipeline.unusedCorrections.first, let points {
                     throw Problem(
@@ -78,7 +78,7 @@ struct ApplyCommand: ParsableCommand {
                     try sink.publish(placeholder.frame)
                 }
             }
-            switch arrival {
+            switch result {
             case .frame: break
             case .nothing: clip.wait()
             case .end: break loop

@@ -56,7 +56,7 @@ struct BenchCommand: ParsableCommand {
         var published = Frame(output)
         while metrics.count < frames {
             let number = metrics.count
-            let arrival = try source.withFrame { view, time in
+            let result = try source.withFrame { view, time in
                 let asked = callocations_count()
                 try pipeline.process(view, at: time)
                 let composed = threadTime()
@@ -67,7 +67,7 @@ struct BenchCommand: ParsableCommand {
                     allocations: number < Self.warmUp ? nil : callocations_count() - asked)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
             }
-            switch arrival {
+            switch result {
             case .frame: break
             case .nothing: waitUntilReadable(source.descriptor)
             case .end: throw Problem(.unusable, "\(source.description) ended after \(number) frames")

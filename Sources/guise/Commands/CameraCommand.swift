@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import JSON
 import SystemKit
+import V4L2
 
 extension CameraReply: PrintableReply {
     var line: String? { nil }
@@ -14,18 +15,19 @@ extension CameraReply: PrintableReply {
 }
 
 extension CameraReply.Control {
+    private var menuItems: [CameraControl.MenuItem] {
+        (items ?? []).map { CameraControl.MenuItem(value: Int32(clamping: $0.value), name: $0.name) }
+    }
+
     /// The control as the command line shows it: "exposure: 157 (3 to 2047; default 250; automatic now)".
     var line: String {
-        func text(_ value: Int) -> String {
-            kind == .boolean
-                ? (value == 0 ? "off" : "on") : items?.first { $0.value == value }?.name ?? String(value)
-        }
-        let allowed =
+        let (values, allowed): (CameraControl.Kind, String) =
             switch kind {
-            case .integer: "\(min) to \(max)"
-            case .boolean: "on, off"
-            case .menu: (items ?? []).map(\.name).joined(separator: ", ")
+            case .integer: (.integer, "\(min) to \(max)")
+            case .boolean: (.boolean, "on, off")
+            case .menu: (.menu(menuItems), menuItems.map(\.name).joined(separator: ", "))
             }
+        func text(_ value: Int) -> String { values.text(of: Int32(clamping: value)) }
         let state = automatic == true ? ["automatic now"] : inactive ? ["without effect now"] : []
         return "\(name): \(text(value)) (\(([allowed, "default \(text(standard))"] + state).joined(separator: "; ")))"
     }

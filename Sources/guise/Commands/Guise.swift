@@ -27,7 +27,7 @@ struct Guise: ParsableCommand {
     /// running, and 64 for invalid options.
     static func main() {
         do {
-            if let request = PlainRequest(Array(CommandLine.arguments.dropFirst())) { return try request.run() }
+            if let request = QuickCommand(Array(CommandLine.arguments.dropFirst())) { return try request.run() }
             if let word = CommandLine.arguments.dropFirst().first, let problem = unknownCommand(word) {
                 logError(problem)
                 exit(withError: ExitCode.validationFailure)

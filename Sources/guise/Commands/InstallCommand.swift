@@ -16,8 +16,8 @@ struct InstallOptions: ParsableArguments {
         guard let program = realPath(of: "/proc/self/exe") else {
             throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
-        var choices = Installer.Choices()
-        (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
+        var options = Installer.Options()
+        (options.isDry, options.hasModule, options.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
             print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
@@ -25,7 +25,7 @@ struct InstallOptions: ParsableArguments {
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
             completions: Dictionary(uniqueKeysWithValues: Shell.allCases.map { ($0, $0.completions) }),
-            choices: choices, user: user)
+            options: options, user: user)
     }
 
     private static func confirm(_ question: String) -> Bool {

@@ -22,11 +22,11 @@ struct TrackCommand: ParsableCommand {
         let isPhoto = clip.isPhoto
         var tracker = try context.tracker(isPhoto: isPhoto)
         while true {
-            let arrival = try clip.withFrame { view, time in
+            let result = try clip.withFrame { view, time in
                 if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
                 print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
             }
-            switch arrival {
+            switch result {
             case .frame: break
             case .nothing: clip.wait()
             case .end:

@@ -41,8 +41,8 @@ struct ConfigurationHandler {
     /// Changes the selection of an active mask.
     private func change(_ mask: String, _ body: (inout MaskSelection) -> Void) throws -> WornReply {
         var selections = masks.loader.selections
-        guard let place = selections.firstIndex(where: { $0.mask == mask }) else { throw notWorn(mask) }
-        body(&selections[place])
+        guard let index = selections.firstIndex(where: { $0.mask == mask }) else { throw notWorn(mask) }
+        body(&selections[index])
         try masks.select(selections)
         return WornReply(selections)
     }
@@ -61,16 +61,16 @@ struct ConfigurationHandler {
     /// Checks a value for an option of a mask.
     /// - Returns: the value; the path of a file that becomes one of the user's pictures.
     private func choice(_ mask: String, _ key: String, _ value: JSON) throws -> String {
-        let choices = masks.summaries.first { $0.name == mask }?.choices ?? [:]
-        guard let choice = choices[key] else {
-            let known = choices.keys.sorted()
+        let options = masks.summaries.first { $0.name == mask }?.options ?? [:]
+        guard let option = options[key] else {
+            let known = options.keys.sorted()
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
             throw RequestError(
                 .badValue,
                 "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
             )
         }
-        if case .picture(let names) = choice {
+        if case .picture(let names) = option {
             let allowed = names + pictures.names
             if let text = value.string, allowed.contains(text) || text.hasPrefix("/") { return text }
             throw RequestError(
@@ -78,14 +78,14 @@ struct ConfigurationHandler {
                 "'\(key)' is \(brief(value.text)); allowed: the path of a picture, \(allowed.joined(separator: ", "))")
         }
         let text =
-            switch choice {
+            switch option {
             case .color: value.string.map { colorNames[$0.lowercased()] ?? $0 }
             // Options are texts, wherever they are kept.
             case .stamps: value.string ?? value.text
             default: value.string
             }
-        guard let text, choice.allows(text) else {
-            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
+        guard let text, option.allows(text) else {
+            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.words)")
         }
         return text
     }

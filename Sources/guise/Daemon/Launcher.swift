@@ -45,7 +45,7 @@ enum Launcher {
 
         let signals = try Signals()
         // A live output must always have a picture, and the daemon accepts commands.
-        let hasLiveOutput = hasPage || !sinkSpecs.allSatisfy(\.isFile)
+        let hasLiveOutput = hasPage || !sinkSpecs.allSatisfy(\.keepsFrames)
         var listening = hasLiveOutput ? try Self.listen() : ControlListener()
         // Whether somebody can watch: in another program or on the page.
         let isViewable = hasPage || sinkSpecs.contains(where: \.isDevice)
@@ -100,10 +100,10 @@ enum Launcher {
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
         if hasPage {
-            let (link, place) = try pageService.open(port: settings.port)
-            descriptions.append("page \(place)")
+            let (link, address) = try pageService.open(port: settings.port)
+            descriptions.append("page \(address)")
             // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
-            log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
+            log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
             if page == .printed { print(link) }
             let opensBrowser = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
             if opensBrowser { Browser.open(link) }
@@ -159,7 +159,7 @@ enum Launcher {
             pageService.close()
             server?.close()
         }
-        if sinkSpecs.contains(where: \.isFile) { ChildDeadline.killAfterSignal(descriptor) }
+        if sinkSpecs.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(descriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         service.notifyStopping()
         // After the end of a file, the encoder may need longer for the last frames.

@@ -53,9 +53,9 @@ struct MaskHandler {
         var selections = worn
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
-            if let place = selections.firstIndex(where: { $0.mask == name }) {
+            if let index = selections.firstIndex(where: { $0.mask == name }) {
                 // A mask that is put on by name is for everybody.
-                selections[place].personSlot = nil
+                selections[index].personSlot = nil
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
@@ -64,8 +64,8 @@ struct MaskHandler {
             }
             let old = rivals.filter { summaries[$0]?.isHiding == false }
             kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
-            let place = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
-            selections.insert(masks.remembered(name), at: place)
+            let index = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
+            selections.insert(masks.remembered(name), at: index)
             selections.removeAll { old.contains($0.mask) }
             replaced += old
         }
@@ -140,11 +140,11 @@ struct MaskHandler {
     /// Selects the next or previous mask in the order of names, cyclically. Masks that hide faces are selected and
     /// removed only by name.
     /// - Parameter way: 1 for the next mask, -1 for the previous one.
-    private func selectNeighbor(_ way: Int) throws -> WornReply {
+    private func selectNeighbor(_ step: Int) throws -> WornReply {
         let names = masks.summaries.filter { !$0.isHiding }.map(\.name)
         guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks; see `guise masks`") }
         let last = self.worn.compactMap { names.firstIndex(of: $0.mask) }.last
-        let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
+        let next = last.map { ($0 + step + names.count) % names.count } ?? (step > 0 ? 0 : names.count - 1)
         return try replace(with: [MaskSelection(names[next])])
     }
 }

@@ -103,11 +103,11 @@ struct PictureHandler {
     }
 
     private func stopRecording() throws -> Answer {
-        let taken = mailbox.change { (settings: inout sending LoopSettings) -> Recorder? in
+        let active = mailbox.change { (settings: inout sending LoopSettings) -> Recorder? in
             defer { settings.recorder = nil }
             return settings.recorder
         }
-        guard let recorder = taken else {
+        guard let recorder = active else {
             throw RequestError(.notNow, "no recording is running; start one with `guise record start`")
         }
         return .deferred { [captures] reply in

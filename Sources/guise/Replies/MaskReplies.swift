@@ -80,7 +80,7 @@ struct MaskDescription: Encodable {
         (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
         (kind, hides, things) = (summary.kind?.rawValue, summary.isHiding, summary.usesThings)
         var choices: [String: Choice] = [:]
-        for (name, option) in summary.choices {
+        for (name, option) in summary.options {
             var allowed: [String]?
             switch option {
             case .palette(let names), .stamps(let names): allowed = names

@@ -110,10 +110,10 @@ struct FacesReply: Codable {
     let faces: [Place]
 
     init(_ places: FacePlaces) {
-        faces = places.all.map { place in
+        faces = places.all.map { face in
             Place(
-                eyes: [rounded(Double(place.eyes.x), 10_000), rounded(Double(place.eyes.y), 10_000)],
-                eyeDistance: rounded(Double(place.eyeDistance), 10_000), roll: rounded(Double(place.roll), 10))
+                eyes: [rounded(Double(face.eyes.x), 10_000), rounded(Double(face.eyes.y), 10_000)],
+                eyeDistance: rounded(Double(face.eyeDistance), 10_000), roll: rounded(Double(face.roll), 10))
         }
     }
 }

@@ -3,7 +3,7 @@ import JSON
 
 /// A command line that is only a request about masks or the picture: its name and, for some, a mask. These are often
 /// bound to keys, so they run without ArgumentParser, which takes longer than everything else.
-struct PlainRequest {
+struct QuickCommand {
     let command: Command
 
     /// - Parameter arguments: the command line without the program's name.

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 
 /// An HTTP request, as the router sees it.
-struct PageRequest: Sendable {
+struct HTTPRequest: Sendable {
     let method: HTTPMethod
     /// The path as it was sent, without the query.
     let path: String
