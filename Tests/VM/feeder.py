@@ -217,9 +217,10 @@ def measure_service(program, rounds, command):
             service, end = start(program, mode, rate)
             feeding = lambda: started(command) if command else forked(width, height, rate)
             measure(f"{width}x{height}-{rate}", Kernel(end, packet).pictures(), rounds, rate, feeding)
+            # First, because the service may be sending.
+            end.close()
             os.kill(service, signal.SIGTERM)
             os.waitpid(service, 0)
-            end.close()
 
 
 def measure_device(device, width, height, rounds, command):
