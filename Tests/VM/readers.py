@@ -3,10 +3,10 @@
 
     readers.py BROWSER DEVICE COMMAND...
 
-BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program. While a page shows its picture, another program opens DEVICE; then
-Guise is killed, and once the page shows the placeholder, started again. Prints a line for each check: ok or FAILED, and
-what was checked; and `delay MS`, from the kill to the page's report of the placeholder, and `gap MS`, the longest time
-between two frames of the page.
+BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program. While a page shows its picture,
+another program opens DEVICE; then Guise is killed, and once the page shows the placeholder, started again. Prints a line
+for each check: ok or FAILED, and what was checked; and `delay MS`, from the kill to the page's report of the
+placeholder, and `gap MS`, the longest time between two frames of the page.
 """
 import json
 import signal
