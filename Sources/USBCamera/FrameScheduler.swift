@@ -113,8 +113,8 @@ public struct FrameScheduler {
     /// When the next picture is due; nil without a reader.
     public var due: UInt64? {
         guard let stream else { return nil }
-        // A source may be a little faster than its rate, but not twice as fast. Neither does the first placeholder after
-        // a feeder's end wait for its turn: the feeder has shown the same picture since it began to end.
+        // A source may be a little faster than its rate, but not twice as fast. The first placeholder after a feeder's
+        // end does not wait for its turn either: the feeder has shown the same picture since it began to end.
         if pending != nil || isAbandoned {
             return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
         }

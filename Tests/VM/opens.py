@@ -2,8 +2,8 @@
 """opens.py DEVICE COUNT MINUTES PID...: opens a camera again and again, then reads it for long.
 
 Two programs open it in turns, COUNT times in all, and read a frame each time: prints `opens N`, and for each process
-PID `grown NAME KIBIBYTES DESCRIPTORS`, what it has more of than after the first half, and `used`, what it has then. Then
-one reads it for MINUTES, if that is not 0, after a minute that does not count: prints `streamed SECONDS FRAMES
+PID `grown NAME KIBIBYTES DESCRIPTORS`, what it has more of than after the first half, and `used`, what it has then.
+Then one reads it for MINUTES, if that is not 0, after a minute that does not count: prints `streamed SECONDS FRAMES
 PLACEHOLDERS`, and the same lines.
 """
 import os

@@ -3,17 +3,16 @@
 
     readers.py BROWSER DEVICE COMMAND...
 
-BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program. While a page shows its picture,
-another program opens DEVICE; then Guise is killed, and once the page shows the placeholder, started again. Prints a line
-for each check: ok or FAILED, and what was checked; and `delay MS`, from the kill to the page's report of the
-placeholder, and `gap MS`, the longest time between two frames of the page.
+BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program. While a page shows its
+picture, another program opens DEVICE; then Guise is killed, and once the page shows the placeholder, started again.
+Prints a line for each check: ok or FAILED, and what was checked; and `delay MS`, from the kill to the page's report of
+the placeholder, and `gap MS`, the longest time between two frames of the page.
 """
 import json
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import browsers
@@ -22,6 +21,7 @@ import v4l2
 BROWSER, DEVICE, COMMAND = sys.argv[1], sys.argv[2], sys.argv[3:]
 # Frames that the page takes to show that it goes on.
 FRAMES = 30
+PLACEHOLDER = bytes([48, 138, 48, 124])
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>readers</title><video muted playsinline></video><script>
 const say = async (what, body = '') => (await fetch('/' + what, {method: 'POST', body})).text()
@@ -75,7 +75,7 @@ async function run() {
 run().catch(error => say('failed', `${error.name}: ${error.message}`)).finally(() => say('end'))
 </script>""".replace("FRAMES", str(FRAMES))
 
-process, freezing, killed, second = None, None, 0.0, False
+process, killed, second = None, 0.0, False
 
 
 def check(name, found, wanted):
@@ -84,26 +84,22 @@ def check(name, found, wanted):
 
 
 def start():
-    """Starts Guise, and freezes its picture: the search for faces would leave a slow machine no time for the browser."""
-    global process, freezing
+    global process
     process = subprocess.Popen(
         COMMAND, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    freezing = threading.Thread(target=freeze)
-    freezing.start()
 
 
 def freeze():
-    def guise(*words):
-        done = subprocess.run([COMMAND[0], *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        return done.stdout
-    while not guise("status").startswith("running "):
-        time.sleep(0.1)
-    guise("freeze")
+    """Freezes Guise's first picture: the search for faces would leave a slow machine no time for the browser."""
+    reader = v4l2.Reader(DEVICE)
+    while reader.read()[1] == PLACEHOLDER:
+        pass
+    reader.close()
+    subprocess.run([COMMAND[0], "freeze"], stdout=subprocess.DEVNULL, check=True)
 
 
 def kill():
     global killed
-    freezing.join()
     killed = time.monotonic()
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -138,6 +134,7 @@ def answer(what, body):
 
 
 start()
+freeze()
 with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as profile:
     browsers.show(PAGE, answer, profile, getattr(browsers, BROWSER))
 process.terminate()
