@@ -9,6 +9,7 @@ Prints a line for each check: ok or FAILED, and what was checked; and `delay MS`
 the placeholder, and `gap MS`, the longest time between two frames of the page.
 """
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -91,11 +92,17 @@ def start():
 
 def freeze():
     """Freezes Guise's first picture: the search for faces would leave a slow machine no time for the browser."""
-    reader = v4l2.Reader(DEVICE)
+    def guise(*words):
+        done = subprocess.run([COMMAND[0], *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return done.stdout
+    # Guise opens its source for a reader only.
+    reader = v4l2.Reader(DEVICE, 320, 240)
+    while not re.search(r"\b[1-9]\d* in total", guise("status")):
+        reader.read()
+    guise("freeze")
     while reader.read()[1] == PLACEHOLDER:
         pass
     reader.close()
-    subprocess.run([COMMAND[0], "freeze"], stdout=subprocess.DEVNULL, check=True)
 
 
 def kill():
