@@ -18,6 +18,8 @@ public struct FrameScheduler {
     public private(set) var isFed = false
     /// Whether a program that fed the camera is expected to come back.
     private var isAwaited = false
+    /// Whether the program that fed the camera has ended, and no placeholder was shown since.
+    private var isAbandoned = false
     private var stream: Stream?
     /// The newest picture that was sent, which is repeated.
     private var shown: Int?
@@ -45,6 +47,7 @@ public struct FrameScheduler {
 
     /// A program began to feed the camera, or ended.
     public mutating func setFed(_ isFed: Bool, at now: UInt64) {
+        isAbandoned = self.isFed && !isFed
         self.isFed = isFed
         isAwaited = false
         (shown, pending, offered) = (nil, nil, now)
@@ -98,6 +101,9 @@ public struct FrameScheduler {
             unused = shown
             shown = nil
             picture = .placeholder
+            // Counts as a new picture, so that programs that come and go do not make the camera faster.
+            if isAbandoned { stream.newest = now }
+            isAbandoned = false
         }
         stream.begun = now
         self.stream = stream
@@ -107,8 +113,11 @@ public struct FrameScheduler {
     /// When the next picture is due; nil without a reader.
     public var due: UInt64? {
         guard let stream else { return nil }
-        // A source may be a little faster than its rate, but not twice as fast.
-        if pending != nil { return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4 }
+        // A source may be a little faster than its rate, but not twice as fast. The first placeholder after a feeder's
+        // end does not wait for its turn either: the feeder has shown the same picture since it began to end.
+        if pending != nil || isAbandoned {
+            return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
+        }
         if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
         // A late picture of a source at the same rate shall not miss its turn by a repetition.
         let interval = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval

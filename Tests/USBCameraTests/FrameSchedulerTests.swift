@@ -74,6 +74,40 @@ private let ms: UInt64 = 1_000_000
         #expect(placeholder?.picture == .placeholder && placeholder?.unused == 0)
     }
 
+    @Test func `the placeholder does not wait for its turn when the feeder ends after a repetition`() {
+        var scheduler = running()
+        #expect(scheduler.begin(at: 60 * ms)?.picture == .slot(0))
+        scheduler.setFed(false, at: 65 * ms)
+        #expect(scheduler.begin(at: 65 * ms)?.picture == .placeholder)
+        #expect(scheduler.begin(at: 98 * ms) == nil)
+        #expect(scheduler.begin(at: 99 * ms)?.picture == .placeholder)
+        // After a new picture it waits for as long as another new one.
+        scheduler = running()
+        scheduler.setFed(false, at: 20 * ms)
+        #expect(scheduler.due == 10 * ms + 333_333 * 75)
+    }
+
+    @Test func `feeders that come and go do not make the camera faster`() {
+        var scheduler = running()
+        var placeholders = 0
+        for time in 40..<1040 {
+            scheduler.setFed(true, at: UInt64(time) * ms)
+            scheduler.setFed(false, at: UInt64(time) * ms)
+            if scheduler.begin(at: UInt64(time) * ms) != nil { placeholders += 1 }
+        }
+        #expect(placeholders == 40)
+        // Nor does one that has shown nothing.
+        var fresh = FrameScheduler()
+        _ = fresh.setStream(mode, interval: 333_333, at: 0)
+        placeholders = 0
+        for time in 1..<1001 {
+            fresh.setFed(true, at: UInt64(time) * ms)
+            fresh.setFed(false, at: UInt64(time) * ms)
+            if fresh.begin(at: UInt64(time) * ms) != nil { placeholders += 1 }
+        }
+        #expect(placeholders == 40)
+    }
+
     @Test func `a reader waits for a feeder's first picture, but not for ever`() {
         var scheduler = FrameScheduler()
         scheduler.setFed(true, at: 0)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Asserts in Chromium what the W3C's specification of media capture demands of a camera, with the USB camera.
+"""Asserts in a browser what the W3C's specification of media capture demands of a camera, with the USB camera.
 
-    media.py SERVICE FRAMES
+    media.py SERVICE FRAMES BROWSER
 
-SERVICE is the program guise-camera, which is started here, and once more in between. A program feeds it. Prints a line
-for each check: ok or FAILED, and what was checked. FRAMES are read in the smallest size.
+SERVICE is the program guise-camera, which is started here, and once more in between. A program feeds it. BROWSER is
+chromium or firefox. Prints a line for each check: ok or FAILED, and what was checked. FRAMES are read in the smallest
+size.
 """
 import glob
 import json
@@ -16,7 +17,7 @@ import time
 
 import browsers
 
-SERVICE, FRAMES = sys.argv[1], int(sys.argv[2])
+SERVICE, FRAMES, BROWSER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>media</title><video muted playsinline></video><script>
 const say = async (what, body = '') => (await fetch('/' + what, {method: 'POST', body})).text()
@@ -113,11 +114,11 @@ def unplug():
 plug()
 print("plugged in", flush=True)
 with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
-    browsers.show(PAGE.replace("WHAT", "run"), answer, profile)
+    browsers.show(PAGE.replace("WHAT", "run"), answer, profile, getattr(browsers, BROWSER))
     unplug()
     plug()
     # Another browser process, as after a restart of the computer.
-    browsers.show(PAGE.replace("WHAT", "name"), answer, profile)
+    browsers.show(PAGE.replace("WHAT", "name"), answer, profile, getattr(browsers, BROWSER))
 is_same = len(ids) == 2 and ids[0] == ids[1] != b""
 print("ok" if is_same else f"FAILED: {ids}", "the deviceId is the same after the camera and the browser came back")
 unplug()
