@@ -55,14 +55,14 @@ public struct Camera: FrameSource, ~Copyable {
 
     /// Starts a camera in the mode nearest to the requested size and rate.
     /// - Parameters:
-    ///   - path: the device node; nil: the first camera that is not a loopback.
+    ///   - path: the device node, or a link to it; nil: the first camera that is not a loopback.
     ///   - width: pixels.
     ///   - height: pixels.
     ///   - rate: frames per second.
     ///   - format: the V4L2 FourCC of the only format to use, such as "MJPG"; nil: the cheapest suitable one.
     /// - Throws: `Problem` of kind `missing`, `busy`, `forbidden`, `unusable` or `system`.
     public init(path: String?, width: Int, height: Int, rate: Double, format: String? = nil) throws {
-        let path = try path ?? Self.best(in: listDevices())
+        let path = try path.map { realPath(of: $0) ?? $0 } ?? Self.best(in: listDevices())
         let device = try Device(path: path)
         guard !device.isOwnCamera else {
             throw Problem(

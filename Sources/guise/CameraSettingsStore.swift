@@ -20,7 +20,7 @@ final class CameraSettingsStore: Sendable {
         static let devices = Access { source in
             switch source {
             case .camera: try? Camera.best(in: listDevices())
-            case .device(let path): mayExist(path) ? path : nil
+            case .device(let path): realPath(of: path)
             case .sample, .file: nil
             }
         } open: { path in

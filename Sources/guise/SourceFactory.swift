@@ -8,7 +8,7 @@ import V4L2
 enum SourceSpec: Equatable, CustomStringConvertible {
     /// The first camera.
     case camera
-    /// The video node at a path.
+    /// The video node at a path, or where a link of udev's leads.
     case device(String)
     /// The sample portrait.
     case sample
@@ -24,7 +24,7 @@ enum SourceSpec: Equatable, CustomStringConvertible {
             switch text {
             case "camera": .camera
             case "sample": .sample
-            case let node where node.hasPrefix("/dev/video"): .device(node)
+            case let node where node.hasPrefix("/dev/video") || node.hasPrefix("/dev/v4l/"): .device(node)
             default: .file(text)
             }
     }

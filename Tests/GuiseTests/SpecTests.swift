@@ -7,6 +7,7 @@ import Testing
 @Suite struct SpecTests {
     @Test(arguments: [
         ("camera", SourceSpec.camera, true), ("/dev/video2", .device("/dev/video2"), true), ("sample", .sample, true),
+        ("/dev/v4l/by-id/usb-Webcam-video-index0", .device("/dev/v4l/by-id/usb-Webcam-video-index0"), true),
         ("clip.mp4", .file("clip.mp4"), false), ("./sample", .file("./sample"), false),
     ])
     func `a source is named as documented, and only a camera or its stand-in can be replaced`(

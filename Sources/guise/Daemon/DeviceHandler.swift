@@ -47,8 +47,9 @@ struct DeviceHandler {
     }
 
     private func switchSource(_ name: String) throws -> String {
-        let cameras = listDevices().filter { $0.isCamera || $0.path == name }
-        let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
+        let node = name.hasPrefix("/dev/") ? realPath(of: name) ?? name : name
+        let cameras = listDevices().filter { $0.isCamera || $0.path == node }
+        let found = cameras.first { $0.path == node || $0.capabilities?.card == name || $0.name == name }
         guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
             let names = cameras.map(\.title)
             throw RequestError(
@@ -61,7 +62,10 @@ struct DeviceHandler {
         }
         // Another path must be a photo or clip.
         if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
-        let source = name == "auto" ? "camera" : found?.path ?? name
+        let isTwin = cameras.contains { $0.path != found?.path && $0.label == found?.label }
+        // The node's number may be another camera's at the next start.
+        let stable = found.map { stablePath(of: $0.path, hasTwin: isTwin) ?? $0.path }
+        let source = name == "auto" ? "camera" : stable ?? name
         try history.record("use \(name)") {
             mailbox.change { $0.source = source }
             try configuration.setSource(name == "auto" ? name : source)
