@@ -181,7 +181,7 @@ package struct FrameLoop: ~Copyable {
     /// Updates whether there are readers, and once a second the statistics.
     private mutating func pollReaders(at now: UInt64, _ pipeline: inout Pipeline) {
         var hasReaders: Bool?
-        /// The outputs that are watched, as far as is known, and the size that the reader of the last one has chosen.
+        // The outputs that are watched, as far as is known, and the size that the reader of the last one has chosen.
         var (watched, chosenSize): (Int, FrameSize?) = (0, nil)
         for output in outputs {
             let answer = output.hasReaders(at: now)

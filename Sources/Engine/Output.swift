@@ -42,7 +42,7 @@ package final class Output {
     }
 
     private func takes(_ other: FrameLayout) -> Bool {
-        other == layout || takesAnySize && other == layout.resized(to: other.size)
+        other == layout || takesAnySize && layout.isResized(other)
     }
 
     /// Brings a frame to the sink's layout, in `scaled`. Allocates only if frames have another layout than before.

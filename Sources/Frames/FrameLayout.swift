@@ -139,6 +139,12 @@ public struct FrameLayout: Equatable, Sendable {
         FrameLayout(width: size.width, height: size.height, format: format, range: range)
     }
 
+    /// Whether another layout differs from this one in its size alone, without padding. Unlike a comparison with
+    /// `resized(to:)`, it allocates nothing.
+    public func isResized(_ other: FrameLayout) -> Bool {
+        other.format == format && other.range == range && other.planes.allSatisfy { $0.stride == $0.rowBytes }
+    }
+
     /// Bytes from the start of the frame's memory to the end of its last sample.
     public var byteCount: Int {
         planes.reduce(0) { max($0, $1.offset + ($1.rows - 1) * $1.stride + $1.rowBytes) }

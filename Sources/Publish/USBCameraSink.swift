@@ -87,7 +87,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     /// Copies a frame for the reader; without a reader, does nothing. Never waits.
     /// - Throws: `invalid` for a frame that isn't YUYV without padding.
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        guard frame.layout == layout.resized(to: frame.layout.size) else {
+        guard layout.isResized(frame.layout) else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
         }
         guard var current = link.take() else { return }

@@ -430,6 +430,8 @@ import Testing
         }
         #expect(sizes(0, 0.5) == [false], "another output is watched")
         #expect(sizes(0.8, 1) == [true], "its reader is the only one")
+        let counts = usb.shots(from: 0.85, to: 1).map(\.allocations)
+        #expect(counts.count > 3 && Set(counts).count == 1, "nothing is allocated: \(counts)")
         #expect(sizes(1.3, 2) == [false], "the page is open")
         #expect(sizes(2.3, 3) == [true], "it is closed")
         #expect(capture.sizes == [own], "a photo is not smaller because of the call")

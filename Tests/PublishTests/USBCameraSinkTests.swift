@@ -1,3 +1,4 @@
+import CAllocations
 import CLinux
 import Glibc
 import TestSupport
@@ -120,6 +121,11 @@ private struct Unchecked: @unchecked Sendable {
         try sink.publish(PublishableFrame(small.view))
         #expect(service.received() == .frame(slot: 2, width: 320, height: 240))
         #expect(service.picture(2) == [103, 90, 103, 240])
+        service.send(.released(slot: 2))
+        let before = callocations_count()
+        try sink.publish(PublishableFrame(small.view))
+        #expect(callocations_count() == before, "it allocates nothing")
+        #expect(service.received() == .frame(slot: 2, width: 320, height: 240))
         service.send(.stream(isWatched: false, width: 320, height: 240))
         #expect(sink.hasReaders(at: 0) == false)
     }
