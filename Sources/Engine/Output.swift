@@ -1,15 +1,13 @@
-import Compose
 import Frames
 import Privacy
 import Publish
 import V4L2
 
-/// A sink, with the scaler that brings masked frames to its layout.
+/// A sink, for which frames of other layouts are scaled.
 package final class Output {
     private var sink: (any FrameSink & ~Copyable)?
-    private var scaler: Scaler?
     /// The last frame in the sink's layout, if it came in another one.
-    private var scaled = PublishableCopy(.onePixel)
+    private var scaled = ScaledCopy()
     package let description: String
     package let layout: FrameLayout
     private let takesAnySize: Bool
@@ -30,7 +28,7 @@ package final class Output {
             try sink?.publish(frame)
             return
         }
-        scale(frame)
+        scaled.scale(frame, to: layout)
         // The sink is taken out for the call, because the exclusivity rules do not allow lending `scaled` to it in
         // place.
         guard var current = sink.take() else { return }
@@ -43,13 +41,6 @@ package final class Output {
 
     private func takes(_ other: FrameLayout) -> Bool {
         other == layout || takesAnySize && layout.isResized(other)
-    }
-
-    /// Brings a frame to the sink's layout, in `scaled`. Allocates only if frames have another layout than before.
-    private func scale(_ frame: borrowing PublishableFrame) {
-        if scaled.layout != layout { scaled = PublishableCopy(layout) }
-        if scaler?.input != frame.layout { scaler = Scaler(from: frame.layout, to: layout) }
-        scaler?.scale(frame, into: &scaled)
     }
 
     /// Closes the sink; later frames are ignored.
@@ -87,7 +78,7 @@ package final class Output {
         if takes(placeholder.layout) {
             current.setCrashPlaceholder(placeholder)
         } else {
-            scale(placeholder)
+            scaled.scale(placeholder, to: layout)
             current.setCrashPlaceholder(scaled.frame)
         }
         sink = consume current
@@ -99,9 +90,8 @@ package final class Output {
         if takes(placeholder.layout) {
             try ending.finish(placeholder: placeholder)
         } else {
-            var own = PublishableCopy(layout)
-            var scaler = Scaler(from: placeholder.layout, to: layout)
-            scaler.scale(placeholder, into: &own)
+            var own = ScaledCopy()
+            own.scale(placeholder, to: layout)
             try ending.finish(placeholder: own.frame)
         }
     }

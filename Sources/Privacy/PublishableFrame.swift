@@ -41,9 +41,31 @@ public struct PublishableCopy: ~Copyable, Sendable {
     }
 }
 
+/// A publishable picture in another layout than it came in. Allocates only when one of the layouts changes.
+public struct ScaledCopy: ~Copyable {
+    private var copy = PublishableCopy(.onePixel)
+    private var scaler: Scaler?
+
+    /// Creates a copy of nothing yet.
+    public init() {}
+
+    /// The picture that was scaled last, borrowed from this copy.
+    public var frame: PublishableFrame {
+        @_lifetime(borrow self) get { copy.frame }
+    }
+
+    /// Scales a picture to a layout.
+    public mutating func scale(_ frame: borrowing PublishableFrame, to layout: FrameLayout) {
+        if copy.layout != layout { copy = PublishableCopy(layout) }
+        if scaler?.input != frame.layout || scaler?.output != layout {
+            scaler = Scaler(from: frame.layout, to: layout)
+        }
+        scaler?.scale(frame, into: &copy)
+    }
+}
+
 extension Scaler {
-    /// Scales a publishable picture into a copy, as `fit` does.
-    public mutating func scale(_ frame: borrowing PublishableFrame, into copy: inout PublishableCopy) {
+    fileprivate mutating func scale(_ frame: borrowing PublishableFrame, into copy: inout PublishableCopy) {
         copy.copy(frame, with: &self)
     }
 }

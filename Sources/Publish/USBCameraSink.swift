@@ -1,4 +1,3 @@
-import Compose
 import Frames
 import Glibc
 import Privacy
@@ -7,8 +6,8 @@ import V4L2
 
 /// The USB camera of the service `guise-camera`, which applications see as a webcam.
 ///
-/// Each reader chooses a size, to which the sink scales frames of other sizes. Frames are copied only while somebody reads. If the service
-/// ends, the sink goes on without it, and connects again by itself.
+/// Each reader chooses a size, to which the sink scales frames of other sizes. Frames are copied only while somebody
+/// reads. If the service ends, the sink goes on without it, and connects again by itself.
 public struct USBCameraSink: FrameSink, ~Copyable {
     /// The sink for the user: "Guise Camera (USB)".
     public let description = "Guise Camera (USB)"
@@ -17,9 +16,10 @@ public struct USBCameraSink: FrameSink, ~Copyable {
 
     private let path: String
     private var link: CameraLink?
-    private var scaler: Scaler?
-    /// The last frame in the reader's size, if that isn't the sink's.
-    private var scaled = PublishableCopy(.onePixel)
+    /// The last frame in the reader's size, if it came in another one.
+    private var scaled = ScaledCopy()
+    /// The layout of what was scaled last.
+    private var readerLayout: FrameLayout
     /// When connecting was tried last, nanoseconds.
     private var tried: UInt64 = 0
 
@@ -38,6 +38,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     ///   `forbidden` if this user may not.
     public init(layout: FrameLayout, path: String = servicePath) throws(Problem) {
         self.layout = FrameLayout(width: layout.width, height: layout.height, format: .yuyv)
+        readerLayout = self.layout
         self.path = path
         var link = try CameraLink(path)
         while !link.isReady {
@@ -97,19 +98,12 @@ public struct USBCameraSink: FrameSink, ~Copyable {
             if wanted == frame.layout.size {
                 isAlive = current.offer(frame)
             } else {
-                scale(frame, wanted)
+                if readerLayout.size != wanted { readerLayout = layout.resized(to: wanted) }
+                scaled.scale(frame, to: readerLayout)
                 isAlive = current.offer(scaled.frame)
             }
         }
         if isAlive { link = consume current }
-    }
-
-    private mutating func scale(_ frame: borrowing PublishableFrame, _ wanted: FrameSize) {
-        if scaled.layout.size != wanted { scaled = PublishableCopy(layout.resized(to: wanted)) }
-        if scaler?.input != frame.layout || scaler?.output != scaled.layout {
-            scaler = Scaler(from: frame.layout, to: scaled.layout)
-        }
-        scaler?.scale(frame, into: &scaled)
     }
 
     /// Ends the connection: the service then shows its own placeholder.
