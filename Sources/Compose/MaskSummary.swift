@@ -78,7 +78,7 @@ extension MaskLibrary {
                 for (name, option) in kind?.options(layer) ?? [:] {
                     (options[name], defaults[name]) = (option.option, option.standard)
                 }
-                if kind?.isOnPicture(layer) == true { isPersonal = false }
+                if kind?.isOnFaces({ layer[$0] != nil }) == false { isPersonal = false }
             }
         }
     }

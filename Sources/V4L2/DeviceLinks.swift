@@ -4,8 +4,8 @@ import SystemKit
 /// are plugged in, and at each start.
 /// - Parameters:
 ///   - node: the node: "/dev/video0".
-///   - hasTwin: whether another camera of the same name is connected. Then the camera is told by its port, since many
-///     cameras have no serial number, and udev's link by their names leads to only one of them.
+///   - hasTwin: whether another camera of the same name is connected. Then the link by its port is used: many cameras
+///     have no serial number, and udev's link by their names leads to only one of them.
 ///   - folder: where udev makes the links.
 /// - Returns: nil if there is no such link, as without udev.
 public func stablePath(of node: String, hasTwin: Bool, in folder: String = "/dev/v4l") -> String? {

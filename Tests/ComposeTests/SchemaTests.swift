@@ -177,7 +177,7 @@ import Testing
             let read = try MaskLayer(&fields, folder: scratch.url.path, target: target)
             let isOnPicture = if case .face = read.content { false } else { true }
             let kind = try #require(layer.kind.flatMap(LayerKind.named))
-            #expect(kind.isOnPicture(layer) == isOnPicture, "\(layer.text)")
+            #expect(kind.isOnFaces { layer[$0] != nil } == !isOnPicture, "\(layer.text)")
             onPicture[isOnPicture, default: 0] += 1
         }
         #expect(onPicture[true, default: 0] > 3 && onPicture[false, default: 0] > 3)

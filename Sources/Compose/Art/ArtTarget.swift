@@ -5,12 +5,8 @@ import Outline
 public struct ArtTarget: Sendable {
     /// The frame's sample range.
     public let range: ColorRange
-    /// Width of the frame in pixels.
-    public private(set) var width: Int
-    /// Height of the frame in pixels.
-    public private(set) var height: Int
-    /// The largest distance between eyes that is drawn at full sharpness, in pixels.
-    public private(set) var eyeDistance: Float
+    /// The size of the frame in pixels.
+    public private(set) var size: FrameSize
     /// The user's options, by the names that layers give them: colours, texts, palettes.
     public var choices: [String: String] = [:]
     /// The folder of the user's own pictures, for backgrounds; nil for none.
@@ -21,24 +17,23 @@ public struct ArtTarget: Sendable {
     public var things: ThingLibrary?
 
     /// Prepares for frames of this layout.
-    ///
-    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22, art is
-    /// drawn in half the time, and on the nearest faces it is no softer than a webcam's picture.
-    public init(_ layout: FrameLayout) {
-        (range, width, height) = (layout.range, layout.width, layout.height)
-        eyeDistance = Self.eyeDistance(layout.width, layout.height)
-    }
+    public init(_ layout: FrameLayout) { (range, size) = (layout.range, layout.size) }
 
     /// The same for frames of another size.
     func resized(to size: FrameSize) -> ArtTarget {
         var target = self
-        (target.width, target.height) = (size.width, size.height)
-        target.eyeDistance = Self.eyeDistance(size.width, size.height)
+        target.size = size
         return target
     }
 
-    /// The size of the frame in pixels.
-    var size: FrameSize { FrameSize(width: width, height: height) }
+    /// Width of the frame in pixels.
+    public var width: Int { size.width }
+    /// Height of the frame in pixels.
+    public var height: Int { size.height }
 
-    private static func eyeDistance(_ width: Int, _ height: Int) -> Float { max(24, 0.22 * Float(min(width, height))) }
+    /// The largest distance between eyes that is drawn at full sharpness, in pixels.
+    ///
+    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22, art is
+    /// drawn in half the time, and on the nearest faces it is no softer than a webcam's picture.
+    public var eyeDistance: Float { max(24, 0.22 * Float(min(width, height))) }
 }

@@ -85,23 +85,13 @@ struct LayerKind: Sendable {
         all.filter(property).map(\.name).joined(separator: " and ")
     }
 
-    /// Whether a layer of this kind is drawn on the whole picture.
-    /// - Parameter description: the layer's object in `mask.json`.
-    func isOnPicture(_ description: JSON) -> Bool {
-        switch scope {
-        case .faces: false
-        case .picture, .background: true
-        case .facesIf(let key, _): description[key] == nil
-        }
-    }
-
-    /// Whether a layer of this kind is drawn on faces.
-    /// - Parameter fields: the layer's object in `mask.json`.
-    func isOnFaces(_ fields: inout Fields) -> Bool {
+    /// Whether a layer of this kind is drawn on faces, not on the whole picture.
+    /// - Parameter has: whether the layer's object in `mask.json` has a key.
+    func isOnFaces(_ has: (String) -> Bool) -> Bool {
         switch scope {
         case .faces: true
         case .picture, .background: false
-        case .facesIf(let key, _): fields.has(key)
+        case .facesIf(let key, _): has(key)
         }
     }
 

@@ -65,8 +65,8 @@ public struct MaskLayer: Sendable {
             throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
         }
         try fields.refuse("way", renamedTo: "mode")
-        style = try LayerStyle(
-            &fields, target, paint: kind.paint, isOnFaces: kind.isOnFaces(&fields), motion: kind.motion)
+        let isOnFaces = kind.isOnFaces { fields.has($0) }
+        style = try LayerStyle(&fields, target, paint: kind.paint, isOnFaces: isOnFaces, motion: kind.motion)
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:
