@@ -47,7 +47,7 @@ function show() {
 }
 
 function update(name, now) {
-    if (now === undefined || done[name] === now) return;
+    if (done[name] === now) return;
     // Who was in a call once knows how.
     if (name === "call" && done.call) return;
     done[name] = now;
@@ -56,7 +56,7 @@ function update(name, now) {
 
 /// Takes over what the checks of the doctor say about the camera.
 export function noteChecks(checks) {
-    update("camera", checks?.find(({ check }) => check === "camera")?.state === "ok");
+    update("camera", checks.find(({ check }) => check === "camera")?.state === "ok");
 }
 
 /// Takes over what the status or an event says about who watches.

@@ -1,6 +1,7 @@
 // The health of Guise: the doctor's checks with their fixes, and small graphs of the last minute.
 
 import { ask, on } from "./connection.js";
+import { noteChecks } from "./first-call.js";
 import { $, attempt, capitalize, copyText, icon, make } from "./elements.js";
 import { fixed, list, percent, t } from "./words.js";
 
@@ -11,13 +12,12 @@ const words = { error: t("Error"), warning: t("Warning"), ok: t("OK") };
 const icons = { error: "error", warning: "warning", ok: "check" };
 
 /// Runs the checks and shows them.
-/// @returns them, or undefined if they could not be run.
 export async function check() {
     $("doctor-says").textContent = t("Checking …");
     const answer = await attempt(ask("doctor"));
     if (!answer) {
         $("doctor-says").textContent = t("The checks could not be run.");
-        return;
+        return noteChecks([]);
     }
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);
     const count = (state) => checks.filter((check) => check.state === state).length;
@@ -31,7 +31,7 @@ export async function check() {
     $("health-badge").className = errors ? "badge error" : "badge";
     $("health-badge").setAttribute("aria-label", said[0] ?? "");
     $("checks").replaceChildren(...checks.map(row));
-    return checks;
+    noteChecks(checks);
 }
 
 /// What the checks say is not translated, as it is the same on the command line.

@@ -3,7 +3,7 @@
 import { ask, connect, on } from "./connection.js";
 import { refresh as refreshAlbum } from "./album.js";
 import { $, attempt, clearErrorToasts, relay, toast } from "./elements.js";
-import { noteChecks, noteViewers } from "./first-call.js";
+import { noteViewers } from "./first-call.js";
 import "./gallery.js";
 import { check } from "./health.js";
 import { showHistory } from "./history.js";
@@ -29,7 +29,7 @@ function choose(tab) {
         $(other.getAttribute("aria-controls")).hidden = other !== tab;
     }
     if (tab.id === "tab-settings") attempt(refreshSettings());
-    if (tab.id === "tab-health") check().then(noteChecks);
+    if (tab.id === "tab-health") check();
 }
 
 for (const tab of tabs) {
@@ -110,7 +110,7 @@ on("connection", async ({ state }) => {
     if (now) showHistory(now.history);
     clearErrorToasts();
     refreshAlbum().catch(() => {});
-    check().then(noteChecks);
+    check();
     if (wasLost) toast(t("Guise is back."));
     wasLost = false;
 });
