@@ -38,7 +38,6 @@ MODES = [
 RATES = [30, 15]
 HEADER, PAYLOAD_HEADER, PACKETS = 48, 2, 32
 END_OF_FRAME = 2
-PLACEHOLDER = bytes([48, 138, 48, 124])
 # What a feeder writes: no placeholder.
 PICTURE = bytes([120, 128])
 RING, STREAM, RELEASED, FRAME = 1, 2, 3, 5
@@ -82,10 +81,10 @@ class Kernel:
             data = self.read(length)
             sizes = [struct.unpack_from(">4I", self.read(16))[2] for _ in range(PACKETS)]
             self.submit()
-            place = 0
+            offset = 0
             for size in filter(None, sizes):
-                yield data[place:place + size], arrived
-                place += size
+                yield data[offset:offset + size], arrived
+                offset += size
 
     def pictures(self):
         """Each picture's first four bytes, when they and the last ones came, and whether it is whole."""
@@ -112,8 +111,8 @@ def start(program, mode, rate):
     process = os.fork()
     if process == 0:
         high = [os.dup(theirs.fileno()), os.dup(state)]
-        for place, descriptor in enumerate(high):
-            os.dup2(descriptor, 3 + place)
+        for number, descriptor in enumerate(high, 3):
+            os.dup2(descriptor, number)
         os.set_inheritable(3, True)
         environment = {"LISTEN_FDS": "2", "LISTEN_FDNAMES": "port:state", "LISTEN_PID": str(os.getpid())}
         os.execve(program, [program, "--user", "nobody", "--socket", SOCKET], environment)
@@ -176,14 +175,14 @@ def measure(name, pictures, rounds, rate, feeding):
             if not feeder or os.waitpid(feeder, os.WNOHANG)[0]:
                 feeder = feeding()
             first, _, _, is_whole = next(pictures)
-            shown += is_whole and first != PLACEHOLDER
+            shown += is_whole and first != v4l2.PLACEHOLDER
         # The rounds spread the kill over a frame. Meanwhile the kernel goes on reading.
         killed = []
         killer = threading.Timer(number / rounds / rate, kill, [feeder, killed])
         killer.start()
         while True:
             first, began, ended, is_whole = next(pictures)
-            if first == PLACEHOLDER and is_whole and killed and began > killed[0]:
+            if first == v4l2.PLACEHOLDER and is_whole and killed and began > killed[0]:
                 break
             broken += not is_whole
             between += bool(is_whole and killed and began > killed[0])

@@ -13,7 +13,6 @@ import time
 import v4l2
 
 device, count, minutes, processes = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
-PLACEHOLDER = bytes([48, 138, 48, 124])
 # What starts with the stream has happened after this time, in seconds.
 START = 60
 
@@ -73,11 +72,11 @@ if minutes:
     while time.monotonic() < began + minutes * 60:
         used, first, _ = reader.read()
         frames += used > 0
-        placeholders += first == PLACEHOLDER
+        placeholders += first == v4l2.PLACEHOLDER
     print(f"streamed {time.monotonic() - began:.0f} {frames} {placeholders}")
     print_growth(before, "-in-minutes")
     # A machine that is too slow shows placeholders in between, but not for ever.
-    while reader.read()[1] == PLACEHOLDER:
+    while reader.read()[1] == v4l2.PLACEHOLDER:
         pass
     print("a picture at the end")
     reader.close()

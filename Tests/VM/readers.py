@@ -22,7 +22,6 @@ import v4l2
 BROWSER, DEVICE, COMMAND = sys.argv[1], sys.argv[2], sys.argv[3:]
 # Frames that the page takes to show that it goes on.
 FRAMES = 30
-PLACEHOLDER = bytes([48, 138, 48, 124])
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>readers</title><video muted playsinline></video><script>
 const say = async (what, body = '') => (await fetch('/' + what, {method: 'POST', body})).text()
@@ -100,7 +99,7 @@ def freeze():
     while not re.search(r"\b[1-9]\d* in total", guise("status")):
         reader.read()
     guise("freeze")
-    while reader.read()[1] == PLACEHOLDER:
+    while reader.read()[1] == v4l2.PLACEHOLDER:
         pass
     reader.close()
 

@@ -17,6 +17,8 @@ G_FMT, S_FMT, REQBUFS, QUERYBUF, QBUF, DQBUF, STREAMON, STREAMOFF = (
 )
 CAPTURE, MMAP = 1, 1
 YUYV = int.from_bytes(b"YUYV", "little")
+# The first bytes of the USB camera's placeholder.
+PLACEHOLDER = bytes([48, 138, 48, 124])
 
 
 class Reader:
