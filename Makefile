@@ -13,8 +13,8 @@ icon := $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/guise.svg
 metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
 sources := Sources Tests Package.swift
 
-.PHONY: run build build-packages test accuracy verifier test-vm test-deb sanitize soak bench fuzz sample outline \
-    readme-pictures reference lint format install uninstall manual deb tarball clean
+.PHONY: run build build-packages test accuracy verifier-evidence outline-mattes test-vm test-deb sanitize soak bench \
+    fuzz sample outline readme-pictures reference lint format install uninstall manual deb tarball clean
 
 run: build sample outline
 	@exec $(guise) run $(ARGS)
@@ -60,10 +60,10 @@ accuracy: build sample outline
 	@$(SETUP) test
 	@$(call run_tests,--filter AccuracyTests)
 
-# Prints what the verifiers say about detections, for Benchmarks/verifier.py, which trains and judges them.
-verifier:
+# What Benchmarks/verifier.py and outline.py judge: what the verifiers say about detections, and the outline of people.
+verifier-evidence outline-mattes:
 	@$(SETUP) build
-	GUISE_VERIFIER=1 swift build -c release --product verifier-evidence --scratch-path .build-verifier
+	GUISE_BENCHMARKS=1 swift build -c release --product $@ --scratch-path .build-benchmarks
 
 # The tests with real drivers, in a virtual machine.
 test-vm: build sample

@@ -260,16 +260,20 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     ]
 }
 
-// The program that prints what the verifiers say about detections (make verifier), for Benchmarks/verifier.py. It sees
-// the tracker's inner parts, and has its own build folder for that.
-if Context.environment["GUISE_VERIFIER"] == "1" {
-    for target in package.targets where target.name == "Track" {
+// The programs that benchmarks in Python build upon (make verifier-evidence, make outline-mattes). They see the inner parts of modules,
+// and have their own build folder for that.
+if Context.environment["GUISE_BENCHMARKS"] == "1" {
+    for target in package.targets where ["Track", "Outline"].contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-enable-testing"])]
     }
-    package.targets.append(
+    package.targets += [
         .executableTarget(
             name: "verifier-evidence", dependencies: ["SystemKit", "Frames", "Track", "Capture"],
-            path: "Benchmarks/Evidence", swiftSettings: swiftSettings))
+            path: "Benchmarks/Evidence", swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "outline-mattes", dependencies: ["SystemKit", "Frames", "Outline"],
+            path: "Benchmarks/Mattes", swiftSettings: swiftSettings),
+    ]
 }
 
 // Each target names what it depends on through others too: the layouts of their types are compiled into it, but SwiftPM

@@ -3,7 +3,7 @@
 
     verifier.py DATA EVIDENCE...       e.g. verifier.py ../shared/data/faces open clips negatives
 
-DATA is the folder of labelled faces. Each EVIDENCE is a file of verifier-evidence (make verifier) without its ending
+DATA is the folder of labelled faces. Each EVIDENCE is a file of verifier-evidence (make of that name) without its ending
 .tsv, beside the patches in .bin; paths in it are relative to DATA, or to the folder of Benchmarks/negatives.py, where a
 folder is a source and nothing has a face.
 

@@ -39,7 +39,7 @@ public struct OutlineTracker: ~Copyable {
     private var cells: PictureCells?
     private var network: OutlineNetwork?
     /// The mask of the network, settled over time; person is 1.
-    private var mask = VectorBuffer<Float>(count: 0)
+    private(set) var mask = VectorBuffer<Float>(count: 0)
     /// Tells the main person from others; nil until that is asked for.
     private var selector: PersonSelector?
     /// What the matte shows, as a mask, if that is not everybody.
@@ -54,6 +54,9 @@ public struct OutlineTracker: ~Copyable {
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
     private(set) var matte: [UInt8] = []
+    /// Luma of each pixel, settled over time where the matte has an edge, so that the camera's noise does not flicker in
+    /// it. Older elsewhere.
+    private var settledLuma = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
     /// When the network ran last, and when the last frame was measured; seconds.
@@ -193,6 +196,7 @@ public struct OutlineTracker: ~Copyable {
         cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
+        settledLuma = VectorBuffer<UInt8>(count: matte.count)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
     }
 
@@ -254,6 +258,7 @@ public struct OutlineTracker: ~Copyable {
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
         let (across, down, isHurried) = (cells.across, cells.down, isHurried)
+        let settled = unsafe settledLuma.base
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             unsafe matte.withUnsafeMutableBufferPointer { matte in
                 unsafe across.withSteps { steps in
@@ -287,7 +292,8 @@ public struct OutlineTracker: ~Copyable {
                                 let luma = unsafe bytes + site.offset + y * site.stride
                                 unsafe kernels.pointee.matte(
                                     luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
-                                    a1 + start, b1 + start, down.weights[y], CInt(end - start), out)
+                                    a1 + start, b1 + start, down.weights[y], CInt(end - start),
+                                    settled + y * width + start, out)
                             }
                         }
                     }

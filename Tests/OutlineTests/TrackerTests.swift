@@ -216,6 +216,39 @@ struct Stage {
         #expect(steps < 40)
     }
 
+    @Test(arguments: [PixelFormat.yuyv, .i420])
+    func `the camera's noise does not flicker in an edge`(format: PixelFormat) {
+        // A person whose edge is a slope of luma, 24 pixels wide, so that noise shows in the matte.
+        let layout = FrameLayout(width: 640, height: 360, format: format)
+        let stage = Stage(layout)
+        var outline = OutlineTracker()
+        var (last, dice, changes, edges) = ([UInt8](), Dice(5), 0, 0)
+        for number in 0..<40 {
+            var frame = stage.frame
+            var bytes = frame.mutableBytes
+            for y in 0..<layout.height {
+                for x in 0..<layout.width {
+                    let outside = max(
+                        stage.corner.x - x, x - stage.corner.x - stage.side, stage.corner.y - y,
+                        y - stage.corner.y - stage.side, 0)
+                    let luma = 80 + 4 * min(outside, 24) + Int(dice.next() % 7) - 3
+                    bytes[layout.luma.offset + y * layout.luma.stride + x * layout.luma.step] = UInt8(luma)
+                }
+            }
+            outline.update(frame, model, at: Double(number) / 30)
+            if number >= 20 {
+                for i in 0..<layout.width * layout.height where (20..<236).contains(outline.matte[i]) {
+                    edges += 1
+                    changes += abs(Int(outline.matte[i]) - Int(last[i]))
+                }
+            }
+            last = outline.matte
+        }
+        #expect(edges > 1000, "the test is of an edge")
+        let mean = Double(changes) / Double(max(1, edges))
+        #expect(mean < 4, "\(mean)")
+    }
+
     @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
     func `a warm tracker and painter allocate nothing`() {
         var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))

@@ -112,10 +112,10 @@ struct coutline_kernels {
     void (*_Nonnull expand)(const float *_Nonnull cells, struct coutline_steps steps, int first, int end,
                             float *_Nonnull out);
     /// The matte of some pixels of a row, 0 to 255, from their luma (`step` bytes apart) and the coefficients of the
-    /// rows of cells above and below.
+    /// rows of cells above and below. `settled` is luma of the last frames, without their noise, and is updated.
     void (*_Nonnull matte)(const uint8_t *_Nonnull luma, int step, const float *_Nonnull a0, const float *_Nonnull b0,
                            const float *_Nonnull a1, const float *_Nonnull b1, float below, int count,
-                           uint8_t *_Nonnull out);
+                           uint8_t *_Nonnull settled, uint8_t *_Nonnull out);
 
     // MARK: the background
 
