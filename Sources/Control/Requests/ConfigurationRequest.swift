@@ -35,7 +35,7 @@ public enum ConfigurationRequest: RequestGroup {
             RequestHelp(
                 keys: "`mask` (optional), `key`, `value`",
                 """
-                with a mask, sets an option of it: `opacity` (0 to 1, or `"50%"`), or one of its choices: a colour \
+                with a mask, sets an option of it: `opacity` (0 to 1, or `"50%"`), or one of its options: a colour \
                 (`"#d02030"`, or a name such as `"navy"`), `palette`, `text`, `picture` (a name, or the absolute path \
                 of a file). Without one, sets a configuration key, given by its path (`"camera.when"`), and saves it
                 """)

@@ -25,7 +25,7 @@ import Track
 private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
     guard let folder = Pack.folder else { fatalError("no folder can be made in /dev/shm") }
-    for name in Pack.names { unsafe unlink("\(folder)/pack/\(name)") }
+    for name in Pack.names { removeFile("\(folder)/pack/\(name)") }
     for (name, text) in Pack.files(of: input) { Pack.write(text, to: "\(folder)/pack/\(name)") }
     do {
         Pack.wear(try MaskLibrary(searchPaths: [folder]).load("pack", for: Pack.target))
