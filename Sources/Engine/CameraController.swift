@@ -7,8 +7,7 @@ import SystemKit
 package final class CameraController: Sendable {
     /// The source that is to be open.
     package struct Target: Equatable, Sendable {
-        /// The source, as `--source` takes it.
-        package var source: String
+        package var source: SourceSpec
         package var camera: VideoFormat
     }
 
@@ -16,7 +15,7 @@ package final class CameraController: Sendable {
         /// The requested source; nil if none is to be open.
         var wanted: Target?
         var ready: (any FrameSource & ~Copyable)?
-        var spent: (any FrameSource & ~Copyable)?
+        var returned: (any FrameSource & ~Copyable)?
         /// The reason that the last source ended, or could not be opened.
         var problem: Problem?
         /// The reason that the last source ended, not yet reported. The thread reports it, because that renders
@@ -45,10 +44,10 @@ package final class CameraController: Sendable {
     private let failed: @Sendable (Problem) -> Void
 
     /// Seconds between attempts; the last value repeats.
-    private static let pauses = [0.5, 0.5, 1, 2, 4]
-    /// A source that ended after this many seconds had been opened successfully, so the pauses start from the
+    private static let retryDelays = [0.5, 0.5, 1, 2, 4]
+    /// A source that ended after this many seconds had been opened successfully, so the delays start from the
     /// beginning.
-    private static let lasting: UInt64 = 10
+    private static let successDuration: UInt64 = 10
 
     /// Starts the thread.
     /// - Parameters:
@@ -79,7 +78,7 @@ package final class CameraController: Sendable {
             (state.isBesidePrevious, state.isBlocked) = (isBesidePrevious, false)
             state.selection += 1
             state.problem = nil
-            if state.ready != nil { state.spent = state.ready.take() }
+            if state.ready != nil { state.returned = state.ready.take() }
             state.isServed = false
             isReady.store(false, ordering: .releasing)
         }
@@ -99,7 +98,7 @@ package final class CameraController: Sendable {
     package func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
         var giving: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
-            state.spent = giving.take()
+            state.returned = giving.take()
             state.isBesidePrevious = false
             if let problem {
                 state.problem = problem
@@ -130,15 +129,15 @@ package final class CameraController: Sendable {
         var opened: UInt64 = 0
         var lastReported: Problem?
         while true {
-            var spent: (any FrameSource & ~Copyable)?
+            var returned: (any FrameSource & ~Copyable)?
             let (wanted, isOpen, current, unreported) = state.withLock { state in
-                spent = state.spent.take()
+                returned = state.returned.take()
                 defer { state.unreported = nil }
                 return (state.isServed ? nil : state.wanted, state.isOpen, state.selection, state.unreported)
             }
             // Outside the lock.
-            if spent != nil { closing() }
-            Self.close(spent.take())
+            if returned != nil { closing() }
+            Self.close(returned.take())
             if let unreported { failed(unreported) }
             guard isOpen else { return }
             // A source that was closed on request is not a failure.
@@ -149,9 +148,9 @@ package final class CameraController: Sendable {
             }
             if opened > 0 {
                 // The previous source ended.
-                if clock.now() - opened > Self.lasting * 1_000_000_000 { tries = 0 }
+                if clock.now() - opened > Self.successDuration * 1_000_000_000 { tries = 0 }
                 opened = 0
-                wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
+                wait(milliseconds: Int(Self.retryDelays[min(tries, Self.retryDelays.count - 1)] * 1000))
                 tries += 1
                 continue
             }
@@ -170,21 +169,23 @@ package final class CameraController: Sendable {
                 wake.signal()
             } catch {
                 let problem = error as? Problem ?? Problem(.system, "\(error)")
-                let isBlocked = state.withLock { state in
-                    guard state.selection == selection else { return false }
+                let (isWanted, isBlocked) = state.withLock { state in
+                    guard state.selection == selection else { return (false, false) }
                     if state.isBesidePrevious { state.isBlocked = true } else { state.problem = problem }
-                    return state.isBesidePrevious
+                    return (true, state.isBesidePrevious)
                 }
+                // Another source was requested meanwhile.
+                guard isWanted else { continue }
                 if isBlocked {
                     // The loop returns the previous source, and that wakes this thread.
                     wake.signal()
-                    wait(milliseconds: Int(Self.pauses[0] * 1000))
+                    wait(milliseconds: Int(Self.retryDelays[0] * 1000))
                     continue
                 }
                 if lastReported != problem { failed(problem) }
                 lastReported = problem
                 wake.signal()
-                wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
+                wait(milliseconds: Int(Self.retryDelays[min(tries, Self.retryDelays.count - 1)] * 1000))
                 tries += 1
             }
         }

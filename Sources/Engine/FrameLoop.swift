@@ -44,7 +44,7 @@ package struct FrameLoop: ~Copyable {
     private let dependencies: Dependencies
     private var settings: LoopSettings
     /// The generation of `settings`, from the mailbox.
-    private var seen = 0
+    private var settingsVersion = 0
     /// The nominal frame interval in nanoseconds.
     private let interval: UInt64
     /// True if the frames of a file are delayed to the file's own times.
@@ -53,11 +53,11 @@ package struct FrameLoop: ~Copyable {
     private var source: (any FrameSource & ~Copyable)?
     /// True if the source is managed by `cameraController`, which opens it again when it is lost.
     private let isSourceManaged: Bool
-    private var wanted: CameraController.Target?
+    private var requested: CameraController.Target?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
     /// Whether the source still had its last frame after it was published. Drivers with few buffers need it at once.
-    private var lendsAgain = true
+    private var keepsLastFrame = true
     /// True if the pipeline's picture is of the current source, or of the one that it replaces, or frozen, so that it
     /// may be published again.
     private var hasPicture = false
@@ -76,9 +76,9 @@ package struct FrameLoop: ~Copyable {
     private var next: UInt64 = 0
     private var lastViewed: UInt64 = 0
     private var lastSecond: UInt64 = 0
-    private var framesThen = 0
+    private var previousFrames = 0
     private var lastState: State?
-    private var loadThen: UInt64 = 0
+    private var previousLoad: UInt64 = 0
 
     /// A camera without frames for this many seconds is lost.
     private static let timeoutSeconds: UInt64 = 10
@@ -90,12 +90,12 @@ package struct FrameLoop: ~Copyable {
     private static let soonNanoseconds: UInt64 = 4_000_000
     /// A file's frame is read this many nanoseconds before it is due. A decoder writes in pieces, with waits in
     /// between; afterwards it decodes the next frame, which takes CPU time that a camera would not take.
-    private static let ahead: UInt64 = 12_000_000
+    private static let readAhead: UInt64 = 12_000_000
     /// A file's frame that is later than this many nanoseconds shifts the schedule, so that the frames after it are not
     /// rushed.
-    private static let behind: UInt64 = 500_000_000
+    private static let maxLag: UInt64 = 500_000_000
     /// The polling interval in milliseconds while an output cannot report new readers at once.
-    private static let unsure = 50
+    private static let unsureInterval = 50
     /// The interval between placeholders while there are readers, in nanoseconds: programs expect at least ten frames
     /// per second.
     private static let placeholderInterval: UInt64 = 100_000_000
@@ -103,7 +103,7 @@ package struct FrameLoop: ~Copyable {
     /// written to.
     private static let idleInterval: UInt64 = 500_000_000
     /// The time in seconds from the last reader's end until the camera is closed: some readers come back at once.
-    private static let lingering: UInt64 = 5
+    private static let closeDelay: UInt64 = 5
 
     /// Creates the loop.
     /// - Parameters:
@@ -132,8 +132,8 @@ package struct FrameLoop: ~Copyable {
         started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
-            if let update = dependencies.mailbox.update(since: &seen) {
-                // Whoever pauses wants to be out of sight now, not in a tenth of a second.
+            if let update = dependencies.mailbox.update(since: &settingsVersion) {
+                // A pause takes effect at once, not in a tenth of a second.
                 if update.isPaused, !settings.isPaused { published = 0 }
                 settings = update
                 pipeline.tracker.apply(settings.faces)
@@ -192,7 +192,7 @@ package struct FrameLoop: ~Copyable {
         let keepsPicture = dependencies.mailbox.hasCaptureRequests || settings.recorder != nil
         if hasViewers || keepsPicture {
             lastViewed = now
-            // Whoever is the only one to see the picture chooses its size. It stays when the reader leaves, who may come
+            // The only reader of the picture chooses its size. It stays when the reader leaves, who may come
             // back.
             let isAlone = watched == 1 && !dependencies.monitor.hasViewers && !keepsPicture
             pipeline.requestSize(isAlone ? chosenSize : nil)
@@ -201,9 +201,9 @@ package struct FrameLoop: ~Copyable {
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
             let load = processTime()
-            loopStatus.rate = Double(loopStatus.frames - framesThen) / seconds
-            loopStatus.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
-            (lastSecond, framesThen, loadThen) = (now, loopStatus.frames, load)
+            loopStatus.rate = Double(loopStatus.frames - previousFrames) / seconds
+            loopStatus.load = previousLoad > 0 ? Double(load - previousLoad) / 1e6 / seconds : 0
+            (lastSecond, previousFrames, previousLoad) = (now, loopStatus.frames, load)
             updateCrashPlaceholders()
             dependencies.mailbox.update(metrics)
         }
@@ -231,21 +231,21 @@ package struct FrameLoop: ~Copyable {
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isSourceManaged else { return }
         let isNeeded =
-            settings.when == .always || lastViewed > 0 && now < lastViewed + Self.lingering * 1_000_000_000
-        let want =
+            settings.when == .always || lastViewed > 0 && now < lastViewed + Self.closeDelay * 1_000_000_000
+        let target =
             isNeeded && !settings.isPaused
-            ? CameraController.Target(source: settings.source, camera: settings.camera) : nil
-        if want != wanted {
+            ? settings.source.map { CameraController.Target(source: $0, camera: settings.camera) } : nil
+        if target != requested {
             let hasSource = source != nil
-            replacement = want != nil && (hasSource || replacement != .none) ? .opening : .none
+            replacement = target != nil && (hasSource || replacement != .none) ? .opening : .none
             // Another device is opened beside this one; the same one must be closed first.
-            let isBeside = want != nil && hasSource && want?.source != wanted?.source
-            if !isBeside {
+            let opensBeside = target != nil && hasSource && target?.source != requested?.source
+            if !opensBeside {
                 returnSource(nil)
-                loopStatus.camera = want == nil ? .closed : .opening
+                loopStatus.camera = target == nil ? .closed : .opening
             }
-            dependencies.cameraController.request(want, besidePrevious: isBeside)
-            wanted = want
+            dependencies.cameraController.request(target, besidePrevious: opensBeside)
+            requested = target
         }
         if replacement == .opening, source != nil, dependencies.cameraController.isBlocked == true {
             returnSource(nil)
@@ -262,7 +262,7 @@ package struct FrameLoop: ~Copyable {
             arrived = now
             loopStatus.camera = .open
         }
-        if source == nil, want != nil, let isFailing = dependencies.cameraController.isFailing {
+        if source == nil, target != nil, let isFailing = dependencies.cameraController.isFailing {
             loopStatus.camera = isFailing ? .lost : .opening
             if isFailing {
                 replacement = .none
@@ -276,7 +276,7 @@ package struct FrameLoop: ~Copyable {
 
     private mutating func returnSource(_ problem: Problem?) {
         guard let ending = source.take() else { return }
-        // What befalls a source that is being replaced is of no interest.
+        // Errors of a source that is being replaced are ignored.
         let isReplaced = replacement == .opening
         if problem != nil {
             if !isReplaced { replacement = .none }
@@ -327,7 +327,7 @@ package struct FrameLoop: ~Copyable {
         switch source {
         case .some(let source):
             if isShowing, !isDue(at: now) {
-                timeout = min(timeout, Int((next - Self.ahead - now) / 1_000_000) + 1)
+                timeout = min(timeout, Int((next - Self.readAhead - now) / 1_000_000) + 1)
             } else if mayTake {
                 // A source without a descriptor always has a frame.
                 if let own = source.descriptor { descriptor = own } else { timeout = 0 }
@@ -342,7 +342,7 @@ package struct FrameLoop: ~Copyable {
         var index = 3
         for output in outputs where index < polled.count {
             guard let events = output.readerEvents else { continue }
-            if events.isUnsure { timeout = min(timeout, Self.unsure) }
+            if events.isUnsure { timeout = min(timeout, Self.unsureInterval) }
             polled[index] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
             index += 1
         }
@@ -380,7 +380,7 @@ package struct FrameLoop: ~Copyable {
     }
 
     /// False if the source's next frame is not due yet, so that the loop waits for other events.
-    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.ahead >= next }
+    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.readAhead >= next }
 
     /// Takes the source's next frame, masks it and publishes it.
     private mutating func dequeueFrame(_ pipeline: inout Pipeline) throws -> FrameResult {
@@ -421,7 +421,7 @@ package struct FrameLoop: ~Copyable {
         let isInTime = source.isLive || isPaced
         let cpu = threadTime()
         let sourceInterval = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
-        var came = now
+        var arrivalTime = now
         var isComposed = false
         let result: FrameResult
         do {
@@ -430,20 +430,20 @@ package struct FrameLoop: ~Copyable {
                 if isPaced {
                     // The source stands in for a camera: its frame counts as arriving when it is due. If it is far
                     // behind, the schedule is shifted.
-                    came = started + UInt64(time.seconds * 1_000_000_000)
-                    if now > came + Self.behind {
-                        started += now - came
-                        came = now
+                    arrivalTime = started + UInt64(time.seconds * 1_000_000_000)
+                    if now > arrivalTime + Self.maxLag {
+                        started += now - arrivalTime
+                        arrivalTime = now
                     }
-                    guard sleep(until: came) else {
+                    guard sleep(until: arrivalTime) else {
                         isOver = true
                         return
                     }
-                    next = came + sourceInterval
+                    next = arrivalTime + sourceInterval
                 } else if let captureTime = time.captureTime {
-                    came = min(now, UInt64(captureTime * 1e9))
+                    arrivalTime = min(now, UInt64(captureTime * 1e9))
                 }
-                try pipeline.process(view, at: time, isInTime && lendsAgain ? .prompt : .following)
+                try pipeline.process(view, at: time, isInTime && keepsLastFrame ? .prompt : .following)
                 isComposed = true
             }
         } catch let problem as Problem where isSourceManaged {
@@ -469,9 +469,9 @@ package struct FrameLoop: ~Copyable {
         // The time of arrival, so that a frame that took long does not make the next one count as early.
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
-        pipeline.isLate = isInTime && end &- min(max(now, came), end) > interval * 3 / 4
-        // What is left to do for a frame that is gone would never be done.
-        if isInTime { lendsAgain = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
+        pipeline.isLate = isInTime && end &- min(max(now, arrivalTime), end) > interval * 3 / 4
+        // Only sources that are shown in real time defer work; a converted file's frames are complete at once.
+        if isInTime { keepsLastFrame = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count
@@ -480,7 +480,7 @@ package struct FrameLoop: ~Copyable {
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             loopStatus.predicted += 1
         }
-        recordCost(pipeline.cost, latency: end &- min(came, end), publish: publishing, all: threadTime() - cpu)
+        recordCost(pipeline.cost, latency: end &- min(arrivalTime, end), publish: publishing, all: threadTime() - cpu)
         return .frame
     }
 

@@ -10,10 +10,10 @@ package struct LoopSettings: Sendable {
     package var isPaused = false
     /// True if the last picture stays.
     package var isFrozen = false
-    /// The source, as `--source` takes it; empty if it was opened at the start and cannot be changed.
-    package var source = ""
+    /// The source; nil if it was opened at the start and cannot be changed.
+    package var source: SourceSpec?
     /// Whether the source can be changed while Guise runs.
-    package var isSourceSwitchable: Bool { !source.isEmpty }
+    package var isSourceSwitchable: Bool { source != nil }
     /// The requested camera mode.
     package var camera = VideoFormat()
     package var faces = Tracker.Settings()

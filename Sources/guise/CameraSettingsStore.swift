@@ -19,7 +19,7 @@ final class CameraSettingsStore: Sendable {
 
         static let devices = Access { source in
             switch source {
-            case .camera: try? Camera.best(in: listDevices())
+            case .automatic, .camera: try? Camera.best(in: listDevices())
             case .device(let path): realPath(of: path)
             case .sample, .file: nil
             }
@@ -66,7 +66,7 @@ final class CameraSettingsStore: Sendable {
     let path: String?
     private let access: Access
     /// The known cameras, by requested source.
-    private let known = Mutex<[String: Known]>([:])
+    private let known = Mutex<[SourceSpec: Known]>([:])
     private let memory = Mutex(Memory())
     /// Locked while controls are changed, so that no two changes mix.
     private let changing = Mutex(())
@@ -86,8 +86,9 @@ final class CameraSettingsStore: Sendable {
     /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
     func open(_ wanted: CameraController.Target, _ context: AppContext) throws -> any FrameSource & ~Copyable {
         var path: String?
-        switch SourceSpec(wanted.source) {
-        case .camera: path = nil
+        let source = wanted.source == .automatic ? context.automaticSource(in: listDevices()) : wanted.source
+        switch source {
+        case .automatic, .camera: path = nil
         case .device(let node): path = node
         case let other: return try context.openSource(other, loop: true)
         }
@@ -132,8 +133,8 @@ final class CameraSettingsStore: Sendable {
 
     /// The controls of the camera that a source stands for, open or not; nil if it is no camera, or none is connected.
     /// - Throws: `Problem` if the camera can't be opened.
-    func controls(of source: String) throws -> Controlled? {
-        guard let path = node(of: source) else { return nil }
+    func controls(of source: SourceSpec?) throws -> Controlled? {
+        guard let path = source.flatMap(node) else { return nil }
         return Self.controlled(try access.open(path), path)
     }
 
@@ -143,8 +144,8 @@ final class CameraSettingsStore: Sendable {
     ///   - text: as `CameraControls.set` reads it.
     /// - Returns: nil if there is no camera, as `controls(of:)`.
     /// - Throws: as `CameraControls.set`, and `Problem` if the camera can't be opened or the file is damaged.
-    func set(_ control: String?, to text: String, of source: String) throws -> Controlled? {
-        guard let path = node(of: source) else { return nil }
+    func set(_ control: String?, to text: String, of source: SourceSpec?) throws -> Controlled? {
+        guard let path = source.flatMap(node) else { return nil }
         return try changing.withLock { _ in
             // Before the camera is changed: what can't be remembered isn't set.
             _ = try memory.withLock { try load(&$0) }
@@ -175,10 +176,10 @@ final class CameraSettingsStore: Sendable {
     }
 
     /// The node of the camera that a source stands for.
-    private func node(of source: String) -> String? {
+    private func node(of source: SourceSpec) -> String? {
         let camera = known.withLock { $0[source] }
         if let camera, camera.nodeVersion == FileVersion(camera.path) { return camera.path }
-        return camera?.identity.path ?? access.find(SourceSpec(source))
+        return camera?.identity.path ?? access.find(source)
     }
 
     // MARK: - the file

@@ -243,7 +243,7 @@ final class ConfigurationStore: Sendable {
         mailbox.change { settings in
             settings.apply(new)
             if new.source != old.source, settings.isSourceSwitchable {
-                settings.source = new.source == "auto" ? "camera" : new.source
+                settings.source = SourceSpec(new.source)
             }
         }
         var later: [String] = []

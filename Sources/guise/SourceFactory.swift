@@ -1,47 +1,12 @@
 import Capture
 import Compose
+import Engine
 import Publish
 import SystemKit
 import V4L2
 
-/// A source as it is named on the command line and in the configuration.
-enum SourceSpec: Equatable, CustomStringConvertible {
-    /// The first camera.
-    case camera
-    /// The video node at a path, or where a link of udev's leads.
-    case device(String)
-    /// The sample portrait.
-    case sample
-    /// A photo or clip.
-    case file(String)
-
-    /// The forms of its text, for the help.
-    static let forms = "camera, /dev/videoN, sample, or a photo or clip"
-
-    /// - Parameter text: one of `forms`; any other text is the path of a file.
-    init(_ text: String) {
-        self =
-            switch text {
-            case "camera": .camera
-            case "sample": .sample
-            case let node where node.hasPrefix("/dev/video") || node.hasPrefix("/dev/v4l/"): .device(node)
-            default: .file(text)
-            }
-    }
-
-    var description: String {
-        switch self {
-        case .camera: "camera"
-        case .sample: "sample"
-        case .device(let path), .file(let path): path
-        }
-    }
-
-    /// Whether it is a camera or stands in for one, so that another one can replace it while Guise runs.
-    var isReplaceable: Bool { if case .file = self { false } else { true } }
-}
-
-/// The factory of sources. To add a kind, add a file to Capture, a case here, and a row to docs/configuration.md.
+/// The factory of sources. To add a kind, add a file to Capture, a case to `SourceSpec`, and a row to
+/// docs/configuration.md.
 extension AppContext {
     /// Opens a source.
     /// - Parameter loop: whether a file starts again at its end.
@@ -49,6 +14,8 @@ extension AppContext {
     func openSource(_ spec: SourceSpec, loop: Bool) throws -> any FrameSource & ~Copyable {
         let wanted = configuration.camera
         switch spec {
+        case .automatic:
+            return try openSource(automaticSource(in: listDevices()), loop: loop)
         case .camera:
             return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
         case .device(let node):
@@ -68,20 +35,24 @@ extension AppContext {
         return try Sample(path: paths.sample, width: output.width, height: output.height, rate: output.rate)
     }
 
+    /// What `auto` stands for: the camera, or the sample if there is none. With neither, a placeholder says so until a
+    /// camera is plugged in.
+    func automaticSource(in devices: [DeviceListing]) -> SourceSpec {
+        devices.contains(where: \.isCamera) || !isReadable(paths.sample) ? .camera : .sample
+    }
+
     /// Resolves `auto` on this machine.
     /// - Returns: the source, the sinks, and notes for the user on the choice and its alternatives.
     func resolveAuto(
-        source: String, sinks: [String]
+        source: SourceSpec, sinks: [String]
     ) -> (source: SourceSpec, sinks: [SinkSpec], notes: [String]) {
-        let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
+        let devices = source == .automatic || sinks.contains("auto") ? listDevices() : []
         var notes: [String] = []
         var source = source
-        if source == "auto" {
-            // With neither camera nor sample, a placeholder says so until a camera is plugged in.
-            let camera = devices.contains(where: \.isCamera) || !isReadable(paths.sample)
-            source = camera ? "camera" : "sample"
+        if source == .automatic {
+            source = automaticSource(in: devices)
             notes.append(
-                camera
+                source == .camera
                     ? "source: the camera (for another: --source /dev/videoN, see `guise devices`)"
                     : "source: the sample, because there is no camera (plug one in, or choose a clip: --source FILE)")
         }
@@ -100,6 +71,6 @@ extension AppContext {
                         + "v4l2loopback-dkms; \(Loopback.loadCommand))")
             }
         }
-        return (SourceSpec(source), sinks.map { SinkSpec($0) }, notes)
+        return (source, sinks.map { SinkSpec($0) }, notes)
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 /// Opening, closing and retrying of cameras on a separate thread, with a simulated clock.
 @Suite(.ownThread) struct CameraControllerTests {
-    private static let wanted = CameraController.Target(source: "camera", camera: VideoFormat())
+    private static let wanted = CameraController.Target(source: .camera, camera: VideoFormat())
     private static let unplugged = Problem(.gone, "it was unplugged")
     private static let busy = Problem(.busy, "another program has it")
 
@@ -139,7 +139,7 @@ import Testing
         #expect(clock.pauses == [500, 500, 1000, 2000])
         for _ in 0..<2 { cameras.add(Self.busy) }
         _ = camera()
-        cameraController.request(CameraController.Target(source: "/dev/video7", camera: VideoFormat()))
+        cameraController.request(CameraController.Target(source: .device("/dev/video7"), camera: VideoFormat()))
         cameraController.returnSource(take(cameraController), nil)
         #expect(clock.pauses == [500, 500, 1000, 2000, 500, 500])
     }
@@ -161,7 +161,7 @@ import Testing
         settle()
         cameraController.request(Self.wanted)
         entered.wait()
-        let other = CameraController.Target(source: "/dev/video7", camera: VideoFormat())
+        let other = CameraController.Target(source: .device("/dev/video7"), camera: VideoFormat())
         cameraController.request(other)
         mayGo.signal()
         entered.wait()
@@ -176,6 +176,31 @@ import Testing
         cameraController.returnSource(source, nil)
         settle()
         #expect(second.seen.closed == 1 && cameras.failures.isEmpty && clock.pauses.isEmpty)
+    }
+
+    @Test func `a failure of an outdated request is not reported, and delays nothing`() throws {
+        let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        cameras.add(Self.busy)
+        let second = camera()
+        let cameras = cameras
+        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+            entered.signal()
+            mayGo.wait()
+            return try cameras.open(wanted)
+        } closing: {
+        } failed: { problem in
+            cameras.note(problem)
+        }
+        defer { cameraController.close() }
+        settle()
+        cameraController.request(Self.wanted)
+        entered.wait()
+        cameraController.request(CameraController.Target(source: .sample, camera: VideoFormat()))
+        mayGo.signal()
+        entered.wait()
+        mayGo.signal()
+        cameraController.returnSource(take(cameraController), nil)
+        #expect(cameras.failures.isEmpty && clock.pauses.isEmpty && second.seen.opened == 1)
     }
 
     private func isThere(_ cameraController: CameraController) -> Bool {

@@ -376,7 +376,7 @@ final class Stage {
 
     init(_ change: (inout LoopSettings) -> Void = { _ in }) throws {
         var settings = LoopSettings()
-        settings.source = "camera"
+        settings.source = .camera
         change(&settings)
         let clock = try TestClock()
         let mailbox = try Mailbox(settings)

@@ -478,11 +478,11 @@ import Testing
         _ = stage.camera(Script.frames(30, gray: 100))
         let log = stage.sink()
         let mailbox = stage.mailbox
-        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
+        stage.at(0.51) { mailbox.change { $0.source = .device("/dev/video7") } }
         stage.end(at: 0.9)
         try stage.run([log])
         // There is no such camera, beside the first one or without it.
-        #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7", "/dev/video7"])
+        #expect(stage.cameras.wanted.map(\.source) == [.camera, .device("/dev/video7"), .device("/dev/video7")])
         #expect(stage.cameras.failures == [Cameras.absence])
         #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
     }
@@ -497,7 +497,7 @@ import Testing
         let second = stage.camera((0..<30).map { .gray(150, at: 0.5 + Double($0) / 30) })
         let log = stage.sink()
         let mailbox = stage.mailbox
-        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
+        stage.at(0.51) { mailbox.change { $0.source = .device("/dev/video7") } }
         stage.end(at: 1.4)
         try stage.run([log])
         let begin = try #require(log.shots.firstIndex { $0.gray == 100 })
@@ -533,7 +533,7 @@ import Testing
         let second = stage.camera([])
         let log = stage.sink()
         let mailbox = stage.mailbox
-        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
+        stage.at(0.51) { mailbox.change { $0.source = .device("/dev/video7") } }
         stage.end(at: 12)
         try stage.run([log])
         #expect(second.seen.closed == 1 && stage.cameras.failures.first?.kind == .gone)

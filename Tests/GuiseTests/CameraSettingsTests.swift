@@ -54,7 +54,7 @@ import V4L2
     static func access(_ camera: FakeCamera?) -> CameraSettingsStore.Access {
         CameraSettingsStore.Access { source in
             switch source {
-            case .camera, .device: camera == nil ? nil : "/dev/video0"
+            case .automatic, .camera, .device: camera == nil ? nil : "/dev/video0"
             case .sample, .file: nil
             }
         } open: { _ in
@@ -77,8 +77,8 @@ import V4L2
 
     @Test func `what was set is remembered for this camera, and for it alone`() throws {
         let first = store(FakeCamera())
-        _ = try first.set("brightness", to: "140", of: "camera")
-        _ = try first.set("gain", to: "50", of: "camera")
+        _ = try first.set("brightness", to: "140", of: .camera)
+        _ = try first.set("gain", to: "50", of: .camera)
         try first.saveChanges()
         // Another Guise.
         let again = store(FakeCamera())
@@ -87,22 +87,22 @@ import V4L2
         #expect(try again.remembered(name: "Webcam", bus: "usb-2")["brightness"] == 140)
         #expect(try again.remembered(name: "Other", bus: "usb-1").isEmpty)
         let second = store(FakeCamera(bus: "usb-2"))
-        _ = try second.set("brightness", to: "90", of: "/dev/video0")
+        _ = try second.set("brightness", to: "90", of: .device("/dev/video0"))
         #expect(try second.remembered(name: "Webcam", bus: "usb-2")["brightness"] == 90)
         #expect(try second.remembered(name: "Webcam", bus: "usb-1")["brightness"] == 140)
-        _ = try second.set(nil, to: "default", of: "/dev/video0")
+        _ = try second.set(nil, to: "default", of: .device("/dev/video0"))
         #expect(try second.remembered(name: "Webcam", bus: "usb-2").isEmpty)
     }
 
     @Test func `default forgets one value, and a reset all of them`() throws {
         let camera = FakeCamera()
         let store = store(camera)
-        _ = try store.set("brightness", to: "140", of: "camera")
-        _ = try store.set("gain", to: "50", of: "camera")
-        _ = try store.set("brightness", to: "default", of: "camera")
+        _ = try store.set("brightness", to: "140", of: .camera)
+        _ = try store.set("gain", to: "50", of: .camera)
+        _ = try store.set("brightness", to: "default", of: .camera)
         #expect(try store.remembered(name: "Webcam", bus: "usb-1") == ["auto-gain": 0, "gain": 50])
         #expect(camera.controls[0].value == 128)
-        _ = try store.set(nil, to: "default", of: "camera")
+        _ = try store.set(nil, to: "default", of: .camera)
         #expect(try store.remembered(name: "Webcam", bus: "usb-1").isEmpty)
         #expect(camera.controls.allSatisfy { $0.value == $0.standard })
         try store.saveChanges()
@@ -111,7 +111,7 @@ import V4L2
 
     @Test func `nothing is written before something was set, and a rejected value is not remembered`() throws {
         let store = store(FakeCamera())
-        #expect(throws: Problem.self) { _ = try store.set("brightness", to: "300", of: "camera") }
+        #expect(throws: Problem.self) { _ = try store.set("brightness", to: "300", of: .camera) }
         try store.saveChanges()
         #expect(!Fixtures.exists(scratch.path("state/cameras.json")))
     }
@@ -120,7 +120,7 @@ import V4L2
         try scratch.write(#"{"cameras": [{"name": "Webcam", "bus": 3}]}"#, "state/cameras.json")
         let camera = FakeCamera()
         let store = store(camera)
-        let problem = #expect(throws: Problem.self) { _ = try store.set("brightness", to: "140", of: "camera") }
+        let problem = #expect(throws: Problem.self) { _ = try store.set("brightness", to: "140", of: .camera) }
         #expect(problem?.description.contains("cameras.json") == true, "\(problem?.description ?? "none")")
         #expect(camera.controls[0].value == 128)
         try store.saveChanges()

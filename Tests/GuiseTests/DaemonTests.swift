@@ -32,10 +32,10 @@ import Track
 
         /// - Parameters:
         ///   - configuration: the user's file; nil: none.
-        ///   - source: the loop's source; empty: a file, which can't be changed.
+        ///   - source: the loop's source; nil: a file, which can't be changed.
         ///   - camera: the camera whose controls can be set; nil: none is connected.
         init(
-            _ configuration: String? = DaemonFixture.standard, source: String = "camera",
+            _ configuration: String? = DaemonFixture.standard, source: SourceSpec? = .camera,
             camera: CameraSettingsTests.FakeCamera? = nil,
             outputLayout: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
@@ -730,7 +730,8 @@ import Track
         #expect(notes == ["'output' takes effect at the next start"])
         let now = fixture.mailbox.settings
         #expect(
-            now.faces.max == 3 && now.source == "/dev/video9" && fixture.loader.selections == [MaskSelection("ab-grey")]
+            now.faces.max == 3 && now.source == .device("/dev/video9")
+                && fixture.loader.selections == [MaskSelection("ab-grey")]
         )
         let before = try fixture.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
@@ -774,21 +775,27 @@ import Track
     @Test func `another camera is used from the next frame on, and saved`() throws {
         let fixture = try DaemonFixture()
         #expect(try fixture.ask(.device(.use("sample")))["source"]?.string == "sample")
-        #expect(fixture.mailbox.settings.source == "sample")
+        #expect(fixture.mailbox.settings.source == .sample)
         #expect(try fixture.values["source"]?.string == "sample")
-        #expect(try fixture.ask(.device(.use("auto")))["source"]?.string == "camera")
-        #expect(fixture.mailbox.settings.source == "camera")
+        #expect(try fixture.ask(.device(.use("auto")))["source"]?.string == "auto")
+        #expect(fixture.mailbox.settings.source == .automatic)
         #expect(try fixture.values["source"]?.string == "auto")
         let clip = try fixture.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
         let text = try fixture.scratch.write("no clip", "text.mp4")
         #expect(problem { _ = try fixture.ask(.device(.use(text))) }?.kind == .unusable)
-        #expect(fixture.mailbox.settings.source == "camera")
+        #expect(fixture.mailbox.settings.source == .automatic)
         #expect(try fixture.ask(.device(.use(clip)))["source"]?.string == clip)
         let requestError = try #require(fixture.requestError(.device(.use("/dev/video-none"))))
         #expect(
             requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
         )
-        #expect(fixture.mailbox.settings.source == clip)
+        #expect(fixture.mailbox.settings.source == .file(clip))
+    }
+
+    @Test func `without a camera, auto is the sample if there is one`() throws {
+        let fixture = try DaemonFixture()
+        let sample = fixture.context.paths.sample
+        #expect(fixture.context.automaticSource(in: []) == (Fixtures.exists(sample) ? .sample : .camera))
     }
 
     @Test func `the camera's controls are listed, set and reset, and remembered`() throws {
@@ -822,16 +829,16 @@ import Track
     }
 
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
-        let fixture = try DaemonFixture(source: "")
+        let fixture = try DaemonFixture(source: nil)
         for name in ["auto", "sample"] {
             let requestError = fixture.requestError(.device(.use(name)))
             #expect(requestError?.code == .notNow && requestError?.message.contains("the source is a file") == true)
         }
-        #expect(fixture.mailbox.settings.source.isEmpty)
+        #expect(fixture.mailbox.settings.source == nil)
         #expect(try fixture.values["source"]?.string == "camera")
         let notes = try fixture.notes(.configuration(.set(mask: nil, key: "source", value: "/dev/video9")))
         #expect(notes == ["'source' takes effect at the next start"])
-        #expect(fixture.mailbox.settings.source.isEmpty)
+        #expect(fixture.mailbox.settings.source == nil)
     }
 
     // MARK: - Events

@@ -43,14 +43,14 @@ import Testing
             _ = try fixture.ask(.history(.undo))
             #expect(try state(fixture) == earlier)
         }
-        #expect(fixture.mailbox.settings.source == "camera" && !fixture.mailbox.settings.view.isMirrored)
+        #expect(fixture.mailbox.settings.source == .camera && !fixture.mailbox.settings.view.isMirrored)
         #expect(fixture.requestError(.history(.undo))?.message == "there is nothing to undo")
         for later in states.dropFirst() {
             _ = try fixture.ask(.history(.redo))
             #expect(try state(fixture) == later)
         }
         #expect(fixture.requestError(.history(.redo))?.code == .notNow)
-        #expect(fixture.mailbox.settings.source == "sample" && fixture.mailbox.settings.view.isMirrored)
+        #expect(fixture.mailbox.settings.source == .sample && fixture.mailbox.settings.view.isMirrored)
         // A new change ends what could be made again.
         _ = try fixture.ask(.history(.undo))
         _ = try fixture.ask(.mask(.show("ab-grey")))

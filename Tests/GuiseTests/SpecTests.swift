@@ -1,3 +1,4 @@
+import Engine
 import Foundation
 import TestSupport
 import Testing
@@ -6,7 +7,8 @@ import Testing
 
 @Suite struct SpecTests {
     @Test(arguments: [
-        ("camera", SourceSpec.camera, true), ("/dev/video2", .device("/dev/video2"), true), ("sample", .sample, true),
+        ("auto", SourceSpec.automatic, true), ("camera", .camera, true), ("/dev/video2", .device("/dev/video2"), true),
+        ("sample", .sample, true),
         ("/dev/v4l/by-id/usb-Webcam-video-index0", .device("/dev/v4l/by-id/usb-Webcam-video-index0"), true),
         ("clip.mp4", .file("clip.mp4"), false), ("./sample", .file("./sample"), false),
     ])
@@ -23,6 +25,15 @@ import Testing
     ])
     func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ keepsFrames: Bool) {
         #expect(SinkSpec(text) == spec && spec.isDevice == isDevice && spec.keepsFrames == keepsFrames)
+    }
+
+    @Test func `a browser opens for a page that nobody has asked for, if somebody sees the terminal`() {
+        let page = Launcher.PageUse.asChosen
+        #expect(page.opensBrowser(sinks: ["auto"], isTerminal: true))
+        #expect(!page.opensBrowser(sinks: ["auto"], isTerminal: false))
+        #expect(!page.opensBrowser(sinks: ["loopback", "page"], isTerminal: true))
+        #expect(Launcher.PageUse.shown.opensBrowser(sinks: ["page"], isTerminal: false))
+        #expect(!Launcher.PageUse.printed.opensBrowser(sinks: ["auto"], isTerminal: true))
     }
 
     @Test(arguments: [("Source", SourceSpec.forms), ("Sink", SinkSpec.forms)])

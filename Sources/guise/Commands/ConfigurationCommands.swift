@@ -49,7 +49,9 @@ struct SetCommand: ParsableCommand {
         // true, false or a list), and is a string if that fails. The daemon may run in another folder than this
         // command.
         var word = what.last ?? ""
-        if what.count == 3, what[1] == "picture", word.contains("/") || isReadable(word) { word = absolute(word) }
+        // A mask's own pictures have names without a dot, so a file or folder of that name does not get in their way.
+        let mayBeFile = word.contains("/") || word.contains(".") && isReadable(word)
+        if what.count == 3, what[1] == "picture", mayBeFile { word = absolute(word) }
         let isWord = what.count == 3 && what[1] != "opacity"
         let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
         let mask = what.count == 3 ? what[0] : nil

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Engine
 import SystemKit
 
 /// `guise run`: runs the daemon in the foreground.

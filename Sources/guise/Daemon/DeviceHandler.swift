@@ -65,10 +65,10 @@ struct DeviceHandler {
         let isTwin = cameras.contains { $0.path != found?.path && $0.label == found?.label }
         // The node's number may be another camera's at the next start.
         let stable = found.map { stablePath(of: $0.path, hasTwin: isTwin) ?? $0.path }
-        let source = name == "auto" ? "camera" : stable ?? name
+        let source = stable ?? name
         try history.record("use \(name)") {
-            mailbox.change { $0.source = source }
-            try configuration.setSource(name == "auto" ? name : source)
+            mailbox.change { $0.source = SourceSpec(source) }
+            try configuration.setSource(source)
         }
         return source
     }

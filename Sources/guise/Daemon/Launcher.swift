@@ -19,6 +19,18 @@ enum Launcher {
         case shown
         /// Start the page and print its link, whatever the sinks are.
         case printed
+
+        /// Whether the page is opened in a browser.
+        /// - Parameters:
+        ///   - sinks: the wanted sinks, before `auto` was resolved.
+        ///   - isTerminal: whether standard error is one.
+        func opensBrowser(sinks: [String], isTerminal: Bool) -> Bool {
+            switch self {
+            case .asChosen: isTerminal && !sinks.contains("page")
+            case .shown: true
+            case .printed: false
+            }
+        }
     }
 
     /// Runs the daemon until it is interrupted or the source ends.
@@ -39,7 +51,7 @@ enum Launcher {
         let settings = context.configuration
         let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
         let (sourceSpec, sinkSpecs, notes) = context.resolveAuto(
-            source: source ?? settings.source, sinks: wantedSinks)
+            source: SourceSpec(source ?? settings.source), sinks: wantedSinks)
         for note in notes { log(note) }
         let hasPage = sinkSpecs.contains(.page) || page != .asChosen
 
@@ -92,7 +104,7 @@ enum Launcher {
 
         var first = LoopSettings()
         first.apply(settings)
-        if isSourceManaged { first.source = sourceSpec.description }
+        if isSourceManaged { first.source = sourceSpec }
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(outputLayout)
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
@@ -105,8 +117,7 @@ enum Launcher {
             // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
             log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
             if page == .printed { print(link) }
-            let opensBrowser = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
-            if opensBrowser { Browser.open(link) }
+            if page.opensBrowser(sinks: wantedSinks, isTerminal: isatty(STDERR_FILENO) == 1) { Browser.open(link) }
         }
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
