@@ -172,7 +172,7 @@ let package = Package(
             ],
             swiftSettings: hotSettings + smallCode),
         .target(
-            name: "Doctor", dependencies: ["SystemKit", "JSON", "V4L2", "Track"],
+            name: "Doctor", dependencies: ["SystemKit", "JSON", "V4L2", "Track", "CLinux"],
             swiftSettings: swiftSettings + smallCode),
         .executableTarget(
             name: "guise",

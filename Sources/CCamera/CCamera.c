@@ -116,8 +116,7 @@ int ccamera_signals(void) {
 static int send_parts(int descriptor, struct iovec *parts, size_t count) {
     while (count) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-        ssize_t sent = sendmsg(descriptor, &message, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
+        ssize_t sent = TEMP_FAILURE_RETRY(sendmsg(descriptor, &message, MSG_NOSIGNAL));
         if (sent < 0) return -errno;
         while (count && (size_t)sent >= parts->iov_len) {
             sent -= parts->iov_len;

@@ -36,11 +36,11 @@ int clinux_local_listen(const char *path) {
     return descriptor;
 }
 
-int clinux_local_connect(const char *path) {
+int clinux_local_connect(const char *path, int waits) {
     struct sockaddr_un address;
     const int error = clinux_socket_address(path, &address);
     if (error) return error;
-    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
     if (descriptor < 0) return -errno;
     const int result = TEMP_FAILURE_RETRY(connect(descriptor, (struct sockaddr *)&address, sizeof address));
     return result < 0 ? clinux_close_failed(descriptor) : descriptor;

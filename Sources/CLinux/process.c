@@ -52,6 +52,10 @@ static int spawn(const char *const argv[], int in, int out, int err, pid_t *pid)
     return -error;
 }
 
+int clinux_terminal_start(const char *const argv[], pid_t *pid) {
+    return -posix_spawnp(pid, argv[0], NULL, NULL, (char *const *)argv, environ);
+}
+
 static int above_standard(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
 int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child) {

@@ -13,7 +13,7 @@ public struct ControlClient: ~Copyable {
     /// - Throws: `Problem` of kind `missing` if no daemon is running or XDG_RUNTIME_DIR is not set, or `system`.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
         let path = try ControlSocket.path(environment: environment)
-        let connected = unsafe clinux_local_connect(path)
+        let connected = unsafe clinux_local_connect(path, 1)
         switch -connected {
         case ENOENT, ECONNREFUSED:
             throw Problem(

@@ -72,7 +72,7 @@ public struct Listener: ~Copyable, Sendable {
         }
         var made = unsafe clinux_local_listen(path)
         if made == -EADDRINUSE {
-            let other = unsafe clinux_local_connect(path)
+            let other = unsafe clinux_local_connect(path, 1)
             if other >= 0 {
                 defer { close(other) }
                 let holder = Self.peer(of: other).map { processName($0.process) } ?? "another program"

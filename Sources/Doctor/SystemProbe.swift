@@ -1,3 +1,4 @@
+import CLinux
 import FoundationEssentials
 import Glibc
 import SystemKit
@@ -51,30 +52,12 @@ func cameraIsTaken(_ path: String) -> Bool {
 
 /// Sends a line to a Unix socket and waits for the reply line.
 func querySocket(_ path: String, _ line: String, timeout: Double = defaultTimeout) -> System.Answer {
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { return .refused }
+    let descriptor = unsafe clinux_local_connect(path, 0)
+    // A Unix socket connects at once, unless its queue is full: then a process listens but does not accept.
+    guard descriptor >= 0 else { return descriptor == -EAGAIN ? .silent : .refused }
     defer { close(descriptor) }
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let name = Array(path.utf8)
-    let hasRoom = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
-        guard name.count < room.count else { return false }
-        unsafe room.copyBytes(from: name)
-        return true
-    }
-    guard hasRoom else { return .refused }
-    let isConnected = unsafe withUnsafePointer(to: &address) {
-        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-        }
-    }
-    // A Unix socket connects at once, unless its backlog is full: then a process listens but does not accept.
-    guard isConnected else { return errno == EAGAIN ? .silent : .refused }
     let request = Array("\(line)\n".utf8)
-    let sent = unsafe request.withUnsafeBytes { bytes in
-        retryingInterrupted { unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL)) }
-    }
-    guard sent == request.count else { return .silent }
+    guard unsafe clinux_local_send(descriptor, request, request.count) == request.count else { return .silent }
     let end = monotonicTime() + UInt64(timeout * 1e9)
     var answer: [UInt8] = []
     var block = [UInt8](repeating: 0, count: 1 << 12)
@@ -98,21 +81,4 @@ private func waitUntil(_ descriptor: CInt, _ events: Int32, until end: UInt64) {
     let now = monotonicTime()
     guard now < end else { return }
     waitUntilReady(descriptor, for: events, milliseconds: CInt((end - now) / 1_000_000 + 1))
-}
-
-/// Runs a program that shares this terminal, as sudo needs for its password prompt.
-/// - Returns: the exit status; 127 if the program could not be started, 128 plus the signal's number if a signal ended
-///   it.
-public func runInTerminal(_ arguments: [String]) -> Int {
-    let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
-    defer { unsafe strings.forEach { unsafe free($0) } }
-    var process = pid_t()
-    guard let name = arguments.first, unsafe posix_spawnp(&process, name, nil, nil, strings, environ) == 0 else {
-        return 127
-    }
-    var status: CInt = 0
-    guard retryingInterrupted({ unsafe waitpid(process, &status, 0) }) >= 0 else { return 127 }
-    // wait(2): the low seven bits are the signal, the next byte the exit status.
-    let signal = Int(status & 0x7f)
-    return signal == 0 ? Int(status >> 8 & 0xff) : 128 + signal
 }

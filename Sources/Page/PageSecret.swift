@@ -102,7 +102,7 @@ public struct PageSecretStore: Sendable {
             status.st_mode & 0o077 == 0
         else { return nil }
         var bytes = [UInt8](repeating: 0, count: 2 * PageSecret.length + 1)
-        let count = unsafe Glibc.read(descriptor, &bytes, bytes.count)
+        let count = retryingInterrupted { unsafe Glibc.read(descriptor, &bytes, bytes.count) }
         return PageSecret(hex: String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
     }
 }

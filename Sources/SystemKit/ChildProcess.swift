@@ -79,14 +79,13 @@ import Synchronization
     ) throws(Problem) {
         let name = arguments.first ?? ""
         var child = clinux_child()
-        let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        defer { unsafe strings.forEach { unsafe free($0) } }
-        let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
-        let result = Self.running.withLock { running in
-            guard !running.isShuttingDown else { return -ECANCELED }
-            let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
-            if result == 0 { running.processes.insert(child.pid) }
-            return result
+        let result = unsafe withCStrings(arguments) { arguments in
+            Self.running.withLock { running in
+                guard !running.isShuttingDown else { return -ECANCELED }
+                let result = unsafe clinux_child_start(arguments, direction == .writing ? 1 : 0, input ?? -1, &child)
+                if result == 0 { running.processes.insert(child.pid) }
+                return result
+            }
         }
         guard result == 0 else {
             if -result == ENOENT {
@@ -239,5 +238,43 @@ extension ChildProcess.Exit: CustomStringConvertible {
         case .status(let status): "exit status \(status)"
         case .signal(let number): "killed by signal \(number)"
         }
+    }
+}
+
+// Other ways to run a program.
+extension ChildProcess {
+    /// Runs a program that shares this terminal, as sudo needs for its password prompt.
+    /// - Returns: the exit status; 127 if the program could not be started, 128 plus the signal's number if a signal
+    ///   ended it.
+    public static func runInTerminal(_ arguments: [String]) -> Int {
+        var process = pid_t()
+        guard !arguments.isEmpty, unsafe withCStrings(arguments, { unsafe clinux_terminal_start($0, &process) }) == 0
+        else { return 127 }
+        let result = Int(clinux_child_wait(process))
+        // The shell's convention for signals, which `clinux_child_wait` returns as 256 plus the number.
+        return result < 0 ? 127 : result < 256 ? result : result - 128
+    }
+
+    /// Starts a program that may outlive this one, without input and output. Does nothing if it can't be started.
+    public static func startDetached(_ arguments: [String]) {
+        var child = clinux_child()
+        guard unsafe withCStrings(arguments, { unsafe clinux_child_start($0, 0, -1, &child) }) == 0 else { return }
+        close(child.pipe)
+        close(child.errors)
+        let process = child.pid
+        startThread(named: "child") { _ = clinux_child_wait(process) }
+    }
+}
+
+/// Lends strings as a list of C strings that ends with a null pointer.
+@unsafe private func withCStrings<Result>(
+    _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+) -> Result {
+    let copies: [UnsafeMutablePointer<CChar>?] = unsafe strings.map { unsafe strdup($0) } + [nil]
+    defer { unsafe copies.forEach { unsafe free($0) } }
+    let pointers: [UnsafePointer<CChar>?] = unsafe copies.map { unsafe UnsafePointer($0) }
+    return unsafe pointers.withUnsafeBufferPointer { buffer in
+        guard let first = buffer.baseAddress else { preconditionFailure("the list has at least its end") }
+        return unsafe body(first)
     }
 }

@@ -233,10 +233,13 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
     var status = stat()
     let isOurs = unsafe lstat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == getuid()
     guard made || isOurs else {
+        let isFolder = status.st_mode & S_IFMT == S_IFDIR
+        let reason =
+            code != EEXIST
+            ? errorMessage(of: code) : isFolder ? "it belongs to another user" : "a file or link of that name is there"
         throw Problem(
-            .system,
-            "could not use the folder \(folder): \(code == EEXIST ? "it belongs to another user" : errorMessage(of: code))",
-            fix: "set XDG_RUNTIME_DIR to a folder that you own")
+            .system, "could not use the folder \(folder): \(reason)",
+            fix: code == EEXIST && !isFolder ? "remove or rename it" : "use a parent folder that you own")
     }
 }
 

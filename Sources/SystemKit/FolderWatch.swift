@@ -1,5 +1,4 @@
 import CLinux
-
 import Glibc
 
 /// Watches folders for changes (inotify), and waits for an eventfd that other threads signal. Used by one thread.

@@ -12,9 +12,9 @@ public struct Problem: Error, Equatable, Sendable {
         case busy
         /// The user lacks the permission.
         case forbidden
-        /// It exists and is readable, but it is not usable for its purpose.
+        /// Something exists and is readable, but it is not usable for its purpose.
         case unusable
-        /// It disappeared while in use: unplugged, closed, killed.
+        /// Something disappeared while in use: unplugged, closed, killed.
         case gone
         /// The user's input (config, option, mask) is wrong.
         case invalid

@@ -3,8 +3,8 @@ import Glibc
 
 /// Runs `body` on a thread of its own, which ends with it. Nobody waits for its end.
 ///
-/// Ends the program where the system gives no thread: somebody would wait for its work for ever. The unsafe calls are
-/// in this file alone.
+/// Ends the program if no thread can be created, since something would wait for its work without end. All unsafe calls
+/// for threads are in this file.
 /// - Parameters:
 ///   - name: for top(1) and debuggers, which show 15 bytes of it.
 ///   - stackSize: bytes; nil: what the system gives, mostly 8 MiB.

@@ -26,7 +26,7 @@ enum {
 
 static int read_all(void *into, size_t size) {
     for (size_t done = 0; done < size;) {
-        const ssize_t count = read(0, (char *)into + done, size - done);
+        const ssize_t count = TEMP_FAILURE_RETRY(read(0, (char *)into + done, size - done));
         if (count <= 0) return -1;
         done += count;
     }
@@ -35,7 +35,7 @@ static int read_all(void *into, size_t size) {
 
 static int write_all(const void *from, size_t size) {
     for (size_t done = 0; done < size;) {
-        const ssize_t count = write(1, (const char *)from + done, size - done);
+        const ssize_t count = TEMP_FAILURE_RETRY(write(1, (const char *)from + done, size - done));
         if (count <= 0) return -1;
         done += count;
     }

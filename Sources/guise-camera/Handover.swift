@@ -53,7 +53,7 @@ struct Handover: ~Copyable {
         return true
     }
 
-    /// Has the service manager close its copies of the descriptors.
+    /// Asks the service manager to close its copies of the descriptors.
     private func discardStored() {
         for name in [Self.portName, Self.stateName] { _ = send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
     }

@@ -88,10 +88,10 @@ struct Service: ~Copyable {
     private mutating func receiveCommands() throws(Problem) {
         var bytes = [4096 of UInt8](repeating: 0)
         var span = bytes.mutableSpan
-        let count = unsafe span.withUnsafeMutableBytes {
-            unsafe recv(port.descriptor, $0.baseAddress, $0.count, CInt(MSG_DONTWAIT))
+        let count = unsafe span.withUnsafeMutableBytes { bytes in
+            retryingInterrupted { unsafe recv(port.descriptor, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT)) }
         }
-        if count < 0, errno == EAGAIN || errno == EINTR { return }
+        if count < 0, errno == EAGAIN { return }
         guard count > 0 else { throw Problem(.gone, "the kernel unplugged the camera", fix: "start the service again") }
         replies.removeAll(keepingCapacity: true)
         try camera.receive(span.span.extracting(first: count), replies: &replies)

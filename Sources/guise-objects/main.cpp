@@ -21,7 +21,7 @@ constexpr int patch_size = 31, corner_contrast = 14;
 
 bool read_all(void *into, size_t size) {
     for (size_t done = 0; done < size;) {
-        const ssize_t count = read(0, static_cast<char *>(into) + done, size - done);
+        const ssize_t count = TEMP_FAILURE_RETRY(read(0, static_cast<char *>(into) + done, size - done));
         if (count <= 0) return false;
         done += count;
     }
@@ -30,7 +30,7 @@ bool read_all(void *into, size_t size) {
 
 bool write_all(const void *from, size_t size) {
     for (size_t done = 0; done < size;) {
-        const ssize_t count = write(1, static_cast<const char *>(from) + done, size - done);
+        const ssize_t count = TEMP_FAILURE_RETRY(write(1, static_cast<const char *>(from) + done, size - done));
         if (count <= 0) return false;
         done += count;
     }

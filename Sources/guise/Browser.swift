@@ -1,7 +1,5 @@
-import CLinux
 import Control
 import FoundationEssentials
-import Glibc
 import SystemKit
 
 /// The user's browser.
@@ -19,16 +17,7 @@ enum Browser {
         else { return }
         // xdg-open may become the browser itself, which outlives Guise.
         let script = "exec >/dev/null 2>&1; (sleep 10; rm -f \"$0\") & exec xdg-open \"$0\""
-        let words = ["/bin/sh", "-c", script, file]
-        let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { unsafe strings.forEach { unsafe free($0) } }
-        let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
-        var child = clinux_child()
-        guard unsafe clinux_child_start(pointers, 0, -1, &child) == 0 else { return }
-        close(child.pipe)
-        close(child.errors)
-        let process = child.pid
-        startThread(named: "browser") { _ = clinux_child_wait(process) }
+        ChildProcess.startDetached(["/bin/sh", "-c", script, file])
     }
 
     /// Writes a page that redirects to a link.

@@ -21,7 +21,7 @@ struct InstallOptions: ParsableArguments {
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
             print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
-            runInTerminal: { runInTerminal($0) })
+            runInTerminal: { ChildProcess.runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
             completions: Dictionary(uniqueKeysWithValues: Shell.allCases.map { ($0, $0.completions) }),
