@@ -119,7 +119,7 @@ public struct Compositor: ~Copyable {
     /// Whether backgrounds leave the largest person alone.
     private var showsLargestAlone: Bool {
         for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers where layer.background?.people == .largest { return true }
+            for layer in mask.layers where layer.background?.leavesLargestAlone == true { return true }
         }
         return false
     }
@@ -353,7 +353,6 @@ public struct Compositor: ~Copyable {
                 if appearance.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], appearance) }
             }
         case .picture(let content): draw(content, layer, index, on: &canvas, opacity: opacity, elapsed: elapsed)
-        case .background(let content): draw(content, layer, index, on: &canvas, opacity: opacity, elapsed: elapsed)
         }
     }
 

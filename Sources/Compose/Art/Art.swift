@@ -7,13 +7,13 @@ import SystemKit
 public struct Art: Sendable {
     struct Level: Sendable {
         let sprite: Sprite
-        /// From art units to the sprite's pixels.
+        /// The map from art units to the sprite's pixels.
         let map: Affine
         /// Sprite pixels per art unit.
         let density: Float
     }
 
-    /// From the finest level to the coarsest.
+    /// The levels of detail, the finest first.
     private(set) var levels: [Level]
     /// Width and height of the art as it was read, in pixels, without the transparent border.
     let size: (x: Int, y: Int)

@@ -3,7 +3,7 @@ import JSON
 /// A layer's animation: `"motion": {"frames": [{"art": "a.svg", "milliseconds": 80}, ...], "repeat": "forever",
 /// "swing": {"frequency": 1.5, "damping": 0.12, "limit": 40, "stands": false}}`. All keys but `art` are optional.
 struct Motion: Sendable {
-    /// Its keys, which not every kind of layer has.
+    /// The keys of a motion, which not every kind of layer has.
     enum Key: String, CaseIterable, Sendable {
         case frames
         case repetition = "repeat"

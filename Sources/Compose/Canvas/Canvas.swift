@@ -6,17 +6,17 @@ import Outline
 public struct Canvas: ~Copyable {
     /// The frame that goes to the sinks.
     public var frame: Frame
-    /// For layers that are drawn here first and then composited onto the frame.
+    /// A buffer in which layers are drawn before they are composited onto the frame.
     var layer = LayerBuffer()
-    /// For mesh layers.
+    /// Buffers of mesh layers.
     var meshes = MeshScratch()
-    /// For layers that smooth skin.
+    /// Buffers of layers that smooth skin.
     var smoother = Smoother()
-    /// For anonymize layers, face blends and swaps, and effects.
+    /// Buffers of anonymize layers, face blends and swaps, and effects.
     var effects = EffectScratch()
     /// The outline of the people in the frame, for backgrounds. Updated only if a mask needs it.
     var outline = OutlineTracker()
-    /// For layers behind the people.
+    /// What draws layers behind the people.
     var backgrounds = BackgroundPainter()
     /// The things in the frame that the user has taught. Updated only if a mask needs it.
     var things = ThingTracker()

@@ -121,7 +121,7 @@ private struct Eyelid: Sendable {
 /// The value that is usual for an open eye. It rises quickly and falls slowly, so it survives long blinks and downcast
 /// eyes.
 private struct Baseline: Sendable {
-    /// Less than 0 before the first sample.
+    /// The smoothed value; less than 0 before the first sample.
     private(set) var value: Float = -1
 
     /// Time constants in seconds.

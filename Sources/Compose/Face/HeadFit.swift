@@ -25,7 +25,7 @@ extension HeadSize {
     /// Where the width is measured: heights above the eyes, and half the width and length of an average head there, in
     /// eye distances.
     private static let rows = [0.95, 1.1, 1.25].map { (up: Float) in
-        let section = Occluder.section(at: up)
+        let section = AverageHead.section(at: up)
         return (up: up, half: section.half, long: section.long)
     }
     /// The depth of the head's middle in head space, and the height above the eyes from which its top is looked for.

@@ -5,8 +5,8 @@ import SystemKit
 
 extension LayerKind {
     static let background = LayerKind(
-        "background", motion: [.repetition], options: BackgroundLayer.options,
-        behindPeople: { try BackgroundLayer(&$0, $1) })
+        "background", motion: [.repetition], options: BackgroundLayer.options, allowsBehind: false,
+        onPicture: { try BackgroundLayer(&$0, $1) })
 }
 
 /// A layer that replaces or changes what is behind the people.
@@ -26,12 +26,14 @@ struct BackgroundLayer: PictureLayer {
     /// One for each frame of animated art, else a single one.
     private let backgrounds: [Background]
     private let timeline: Timeline
-    let people: People
-    /// What is wrong with the layer, for the user; nil if nothing is.
-    let warning: String?
+    private let people: People
+    private let warning: String?
 
-    /// Whether nothing of the room is left.
-    var hidesRoom: Bool { backgrounds[0].hidesRoom }
+    private var hidesRoom: Bool { backgrounds[0].hidesRoom }
+
+    var background: BackgroundRole? {
+        BackgroundRole(leavesLargestAlone: people == .largest, hidesRoom: hidesRoom, warning: warning)
+    }
 
     /// The options of a layer's user: whose background it is, and the picture.
     @Sendable fileprivate static func options(_ layer: JSON) -> [String: (option: MaskOption, standard: String?)] {

@@ -17,6 +17,24 @@ extension Layer {
 
 /// A layer that is drawn once per frame.
 public protocol PictureLayer: Sendable {
+    /// What the layer does as a background, which is drawn before all other layers; nil if it is none.
+    var background: BackgroundRole? { get }
+
     /// Draws on the whole picture. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance)
+}
+
+extension PictureLayer {
+    /// Nil by default.
+    public var background: BackgroundRole? { nil }
+}
+
+/// What a background promises and needs.
+public struct BackgroundRole: Sendable {
+    /// Whether everybody but the person with the largest face belongs to the background.
+    let leavesLargestAlone: Bool
+    /// Whether nothing of the room is left.
+    let hidesRoom: Bool
+    /// What is wrong with the layer, for the user; nil if nothing is.
+    let warning: String?
 }

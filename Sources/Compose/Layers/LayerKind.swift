@@ -19,7 +19,6 @@ struct LayerKind: Sendable {
     private enum Scope: Sendable {
         case faces(Reader<any Layer>)
         case picture(Reader<any PictureLayer>)
-        case background(Reader<BackgroundLayer>)
         case facesIf(key: String, Reader<any Layer & PictureLayer>)
     }
 
@@ -55,18 +54,12 @@ struct LayerKind: Sendable {
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
     init(
-        _ name: String, options: @escaping Options = { _ in [:] }, allowsBehind: Bool = true,
-        needsThings: Bool = false, onPicture read: @escaping Reader<any PictureLayer>
+        _ name: String, motion: Set<Motion.Key> = [], options: @escaping Options = { _ in [:] },
+        allowsBehind: Bool = true, needsThings: Bool = false, onPicture read: @escaping Reader<any PictureLayer>
     ) {
-        self.init(name, .picture(read), options: options, allowsBehind: allowsBehind, needsThings: needsThings)
-    }
-
-    /// Makes a kind whose layers are drawn once, behind the people.
-    init(
-        _ name: String, motion: Set<Motion.Key>, options: @escaping Options,
-        behindPeople read: @escaping Reader<BackgroundLayer>
-    ) {
-        self.init(name, .background(read), motion: motion, options: options)
+        self.init(
+            name, .picture(read), motion: motion, options: options, allowsBehind: allowsBehind,
+            needsThings: needsThings)
     }
 
     /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.
@@ -90,7 +83,7 @@ struct LayerKind: Sendable {
     func isOnFaces(_ has: (String) -> Bool) -> Bool {
         switch scope {
         case .faces: true
-        case .picture, .background: false
+        case .picture: false
         case .facesIf(let key, _): has(key)
         }
     }
@@ -101,7 +94,6 @@ struct LayerKind: Sendable {
         switch scope {
         case .faces(let read): return .face(try read(&fields, context))
         case .picture(let read): return .picture(try read(&fields, context))
-        case .background(let read): return .background(try read(&fields, context))
         case .facesIf(let key, let read):
             let layer = try read(&fields, context)
             return fields.has(key) ? .face(layer) : .picture(layer)

@@ -6,8 +6,6 @@ public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
         case picture(any PictureLayer)
-        /// Drawn before all others.
-        case background(BackgroundLayer)
     }
 
     /// When a layer is drawn: the passes follow each other, whatever the layers' order.
@@ -36,9 +34,9 @@ public struct MaskLayer: Sendable {
         if case .face = content { true } else { false }
     }
 
-    /// The layer as a background; nil if it is of another kind.
-    var background: BackgroundLayer? {
-        if case .background(let layer) = content { layer } else { nil }
+    /// What the layer does as a background; nil if it is none.
+    var background: BackgroundRole? {
+        if case .picture(let layer) = content { layer.background } else { nil }
     }
 
     /// Whether the layer leaves nothing of the room visible, in every frame.
@@ -69,7 +67,7 @@ public struct MaskLayer: Sendable {
         style = try LayerStyle(&fields, target, paint: kind.paint, isOnFaces: isOnFaces, motion: kind.motion)
         content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
-        case .background:
+        case .picture(let layer) where layer.background != nil:
             pass = .background
             outline = LoadedOutline(target, without: "backgrounds cover the whole picture, people included")
         case .picture where try kind.allowsBehind && fields.bool("behind", default: false):

@@ -20,7 +20,7 @@ struct Impostor: ~Copyable {
         let piece: Int
         /// Index of the vertex in the mesh.
         let vertex: Int
-        /// In pixels.
+        /// The position in pixels.
         let position: Point
         /// The lit colour, as in `RasterVertex`.
         let color: SIMD4<Float>

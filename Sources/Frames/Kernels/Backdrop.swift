@@ -10,7 +10,7 @@ struct Backdrop {
     fileprivate let base: UnsafePointer<UInt8>
     fileprivate let layout: FrameLayout
     fileprivate let luma: SampleSite
-    /// Not read for gray.
+    /// The places of chroma, which are not read for gray.
     fileprivate let chroma: (u: SampleSite, v: SampleSite)
     fileprivate let shift: (x: Int, y: Int)
 

@@ -155,7 +155,7 @@ private struct Taps {
         (first, second, third, fourth) = (taps.x, taps.y, taps.z, taps.w)
     }
 
-    /// All four, the first one's bits lowest.
+    /// The bits of all four weights, the first one's lowest.
     var bits: UInt64 { unsafe unsafeBitCast(SIMD4(first, second, third, fourth), to: UInt64.self) }
 
     private static let table: [64 of SIMD4<Int16>] = InlineArray { i in

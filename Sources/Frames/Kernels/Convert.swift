@@ -71,7 +71,7 @@ public func convert(_ source: borrowing Frame, into frame: inout Frame) { conver
 ///   - rows: the number of rows. Even, unless the frame ends there.
 ///   - columns: begins and ends on even pixels, or at the frame's edge.
 ///   - row: the first row in the frame. Even.
-func copy(_ source: borrowing Frame, rows: Int, columns: Range<Int>, into frame: inout Frame, at row: Int) {
+func copyRows(of source: borrowing Frame, rows: Int, columns: Range<Int>, into frame: inout Frame, at row: Int) {
     let (from, to) = (source.layout, frame.layout)
     precondition(from.format == to.format && from.width == to.width, "both frames need the same format and width")
     precondition(rows <= from.height && row + rows <= to.height && columns.upperBound <= to.width, "out of the frame")

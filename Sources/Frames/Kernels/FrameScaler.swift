@@ -104,8 +104,8 @@ public struct FrameScaler: ~Copyable {
         let right = region.x + region.width
         for row in stride(from: region.y, to: region.y + region.height, by: stripRows) {
             let rows = min(stripRows, region.y + region.height - row)
-            copy(black, rows: rows, columns: 0..<region.x, into: &frame, at: row)
-            copy(black, rows: rows, columns: right..<output.width, into: &frame, at: row)
+            copyRows(of: black, rows: rows, columns: 0..<region.x, into: &frame, at: row)
+            copyRows(of: black, rows: rows, columns: right..<output.width, into: &frame, at: row)
         }
     }
 
