@@ -155,7 +155,7 @@ export default {
     "of one core": "eines Kerns",
     "Close": "Schließen",
     "Use hot keys on this page": "Tastenkürzel auf dieser Seite verwenden",
-    "For keys that work everywhere, see “Use” in the README": "Für Tasten, die überall gehen, siehe „Use“ in der README-Datei",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "Für Tasten, die überall gehen, siehe „Hot keys“ in docs/usage.md",
     "Lock them while a call is watching": "Sperren, während ein Anruf zusieht",
     "Then only Panic and undo change the picture": "Nur Panik und Rückgängig ändern dann noch das Bild",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "Mit Farben, Texten und Deckkraft. Die ersten neun haben die Tasten 1 bis 9.",

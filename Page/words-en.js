@@ -158,7 +158,7 @@ export default [
     "of one core",
     "Close",
     "Use hot keys on this page",
-    "For keys that work everywhere, see “Use” in the README",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md",
     "Lock them while a call is watching",
     "Then only Panic and undo change the picture",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.",

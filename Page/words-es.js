@@ -155,7 +155,7 @@ export default {
     "of one core": "de un núcleo",
     "Close": "Cerrar",
     "Use hot keys on this page": "Usar atajos de teclado en esta página",
-    "For keys that work everywhere, see “Use” in the README": "Para teclas que funcionan en todas partes, mira «Use» en el archivo README",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "Para teclas que funcionan en todas partes, mira «Hot keys» en docs/usage.md",
     "Lock them while a call is watching": "Bloquearlos mientras mira una llamada",
     "Then only Panic and undo change the picture": "Entonces solo pánico y deshacer cambian la imagen",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "Con sus colores, textos y opacidad. Los nueve primeros tienen las teclas 1 a 9.",

@@ -155,7 +155,7 @@ export default {
     "of one core": "d’un cœur",
     "Close": "Fermer",
     "Use hot keys on this page": "Utiliser les raccourcis clavier sur cette page",
-    "For keys that work everywhere, see “Use” in the README": "Pour des touches qui marchent partout, voir « Use » dans le fichier README",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "Pour des touches qui marchent partout, voir « Hot keys » dans docs/usage.md",
     "Lock them while a call is watching": "Les bloquer pendant qu’un appel regarde",
     "Then only Panic and undo change the picture": "Seuls panique et annuler changent encore l’image",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "Avec ses couleurs, ses textes et son opacité. Les neuf premiers ont les touches 1 à 9.",

@@ -155,7 +155,7 @@ export default {
     "of one core": "1 コアに対する割合",
     "Close": "閉じる",
     "Use hot keys on this page": "このページでショートカットを使う",
-    "For keys that work everywhere, see “Use” in the README": "どこでも使えるキーについては、README の “Use” をご覧ください",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "どこでも使えるキーについては、docs/usage.md の “Hot keys” をご覧ください",
     "Lock them while a call is watching": "通話で見られている間はロックする",
     "Then only Panic and undo change the picture": "緊急と元に戻すだけが映像を変えます",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "色、文字、不透明度も保存します。最初の 9 個にはキー 1～9 が付きます。",

@@ -155,7 +155,7 @@ export default {
     "of one core": "jednego rdzenia",
     "Close": "Zamknij",
     "Use hot keys on this page": "Używaj skrótów klawiszowych na tej stronie",
-    "For keys that work everywhere, see “Use” in the README": "O klawiszach działających wszędzie: „Use” w pliku README",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "O klawiszach działających wszędzie: „Hot keys” w docs/usage.md",
     "Lock them while a call is watching": "Zablokuj je, gdy patrzy rozmowa",
     "Then only Panic and undo change the picture": "Wtedy tylko panika i cofanie zmieniają obraz",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "Z kolorami, tekstami i kryciem. Pierwsze dziewięć ma klawisze od 1 do 9.",

@@ -155,7 +155,7 @@ export default {
     "of one core": "de um núcleo",
     "Close": "Fechar",
     "Use hot keys on this page": "Usar atalhos de teclado nesta página",
-    "For keys that work everywhere, see “Use” in the README": "Para teclas que funcionam em qualquer lugar, veja “Use” no arquivo README",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "Para teclas que funcionam em qualquer lugar, veja “Hot keys” em docs/usage.md",
     "Lock them while a call is watching": "Bloquear enquanto uma chamada assiste",
     "Then only Panic and undo change the picture": "Então só pânico e desfazer mudam a imagem",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "Com as cores, os textos e a opacidade. Os nove primeiros têm as teclas 1 a 9.",

@@ -155,7 +155,7 @@ export default {
     "of one core": "占一个核心",
     "Close": "关闭",
     "Use hot keys on this page": "在此页面使用快捷键",
-    "For keys that work everywhere, see “Use” in the README": "关于在任何地方都有效的按键，请见 README 的 “Use”",
+    "For keys that work everywhere, see “Hot keys” in docs/usage.md": "关于在任何地方都有效的按键，请见 docs/usage.md 的 “Hot keys”",
     "Lock them while a call is watching": "通话观看时锁定快捷键",
     "Then only Panic and undo change the picture": "此时只有紧急和撤销会改变画面",
     "With its colours, texts and opacity. The first nine have the keys 1 to 9.": "包括颜色、文字和不透明度。前九个对应按键 1 到 9。",
