@@ -18,10 +18,10 @@ public struct MediaLimits: Sendable {
     /// The decoder's program; tests have others.
     var program = "ffmpeg"
 
-    /// For files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
+    /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
     public static let named = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, decoder: 40, isBriefForClips: false)
-    /// For photos uploaded through the page: more pixels than phones send by default, and so little time that one photo
+    /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time that one photo
     /// does not delay the next by more than 5 s.
     public static let received = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, decoder: 3, isBriefForClips: true)

@@ -2,11 +2,11 @@ import Frames
 
 /// An ORB key point (Rublee et al., "ORB: an efficient alternative to SIFT or SURF", 2011).
 struct KeyPoint: Equatable, Sendable {
-    /// In pixels of the cut-out, from its middle.
+    /// The position in pixels of the cut-out, from its middle.
     let position: Point
     /// The diameter of its surroundings, pixels.
     let size: Float
-    /// Its direction in radians.
+    /// The direction in radians.
     let angle: Float
     /// 256 comparisons of its surroundings' luma.
     let descriptor: SIMD4<UInt64>

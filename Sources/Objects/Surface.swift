@@ -1,6 +1,6 @@
 /// A smooth brightness or colour over a picture: a quadratic function of the place, fitted to samples.
 struct Surface {
-    /// Of 1, x, y, x², xy, y²; x and y from -1 to 1.
+    /// The coefficients of 1, x, y, x², xy and y²; x and y from -1 to 1.
     private(set) var coefficients: SIMD8<Float> = .zero
 
     /// The six functions at a place, from -1 to 1 across the picture.

@@ -37,11 +37,11 @@ public struct TaughtThings: Sendable {
 
     public init(_ things: [TaughtThing] = [], revision: Int = 0) { (self.things, self.revision) = (things, revision) }
 
-    /// What speaks for a thing.
+    /// A recognised thing and its cost.
     public struct Match: Equatable, Sendable {
         /// The index in `things`.
         public let thing: Int
-        /// From 0 (certain) to 1 (just enough).
+        /// The cost from 0 (certain) to 1 (just enough).
         public let cost: Float
     }
 
@@ -60,7 +60,7 @@ public struct TaughtThings: Sendable {
     /// The difference of costs by which the best thing must be better than the next one.
     private static let margin: Float = 0.05
 
-    /// Tells which of the things one is; nil if it is none of them.
+    /// The thing that matches best; nil if none matches well enough.
     public func match(_ appearance: ThingAppearance) -> Match? {
         var matcher = KeyPointMatcher()
         var (best, bestCost, second) = (0, Float.infinity, Float.infinity)
@@ -79,7 +79,7 @@ public struct TaughtThings: Sendable {
         return Match(thing: best, cost: bestCost)
     }
 
-    /// The cost of taking one thing for another; nil if it is another one.
+    /// The cost of taking one thing for another; nil if they differ too much.
     private static func cost(
         _ appearance: ThingAppearance, _ view: ThingAppearance, of thing: TaughtThing, _ matcher: inout KeyPointMatcher
     ) -> Float? {

@@ -7,7 +7,7 @@ import Frames
 public struct ThingTracker: ~Copyable {
     /// A thing that is followed.
     public struct Track: Sendable {
-        /// Its place in the last frame in which it was seen.
+        /// The place in the last frame in which the thing was seen.
         public fileprivate(set) var region: Region
         /// The index of the taught thing that it is; nil while that is unknown, or if it is none of them.
         public fileprivate(set) var thing: Int?
@@ -15,9 +15,9 @@ public struct ThingTracker: ~Copyable {
         public fileprivate(set) var isSeen = true
         fileprivate let id: Int
         fileprivate var lastSeen: Double
-        /// When it is to be looked at again.
+        /// When the thing is to be recognised again, in seconds.
         fileprivate var due: Double
-        /// What it looked like last, and how often in a row.
+        /// What the thing was recognised as last, and how often in a row.
         fileprivate var candidate: Int?
         fileprivate var agreements = 0
     }
@@ -116,7 +116,7 @@ public struct ThingTracker: ~Copyable {
         }
     }
 
-    /// Has the thing that is due longest recognised.
+    /// Requests the recognition of the thing that is due longest.
     private mutating func request(
         from view: borrowing FrameView, _ segmenter: borrowing Segmenter, _ taught: TaughtThings,
         _ recognizer: ThingRecognizer, at time: Double

@@ -2,11 +2,11 @@ import Frames
 
 /// Which part of a picture a matte shows.
 public enum OutlineSubject: Equatable, Sendable {
-    /// All people.
+    /// A matte of all people.
     case everybody
     /// The main person alone: the one whose head is marked, or who was kept in the frame before.
     case mainPerson
-    /// All of the picture but the people who are not the main one.
+    /// A matte of the picture without the people beside the main one.
     case allButOthers
 }
 

@@ -132,7 +132,7 @@ public struct PrivacyGate: ~Copyable {
         }
     }
 
-    /// Tells whether frames are published too late. Does not change this picture.
+    /// Sets whether frames are published too late. Does not change this picture.
     public mutating func setLate(_ isLate: Bool) { composed.isLate = isLate }
 
     /// Updates outdated drawings for the next frame. Does not change this picture.

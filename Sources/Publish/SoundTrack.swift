@@ -19,7 +19,7 @@ public struct SoundInput: Sendable {
 /// The sound of a recording: ffmpeg writes it to a file beside the recording while a thread notes when it came. At the
 /// end, it is added to the recording, in step with the picture.
 final class SoundTrack: Sendable {
-    /// What is added to a recording.
+    /// The settings of a recording's sound.
     struct Mix {
         /// The file: 16-bit samples of one channel.
         let path: String

@@ -119,7 +119,7 @@ public struct FrameScheduler {
             return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
         }
         if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
-        // A late picture of a source at the same rate shall not miss its turn by a repetition.
+        // Keeps a late picture of a source at the same rate from losing its turn to a repetition.
         let interval = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
         return stream.begun == 0 ? stream.started : stream.begun + interval
     }

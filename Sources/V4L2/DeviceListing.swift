@@ -165,29 +165,29 @@ extension Device {
         guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else {
             return false
         }
-        return loopbackOpeningsElsewhere > 0
+        return loopbackUsersElsewhere > 0
     }
 
     /// The number of times other processes have this node open, as far as that is known. Sandboxed browsers hide their
     /// open files; if there is no other loopback, the use count of the module is used instead.
-    static func openingsElsewhere(of path: String) -> Int {
+    static func usersElsewhere(of path: String) -> Int {
         let known = holders(of: path).count
         if known > 0 { return known }
         let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/video4linux")) ?? []
-        return nodes.count(where: isLoopback) == 1 ? loopbackOpeningsElsewhere : 0
+        return nodes.count(where: isLoopback) == 1 ? loopbackUsersElsewhere : 0
     }
 
     /// The number of times other processes have any loopback open.
-    static var loopbackOpeningsElsewhere: Int {
+    static var loopbackUsersElsewhere: Int {
         // Every open file, ours included, holds a reference to the module.
-        let openings = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
+        let openCount = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
         let own = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         let loopbacks = own.count { descriptor in
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
             guard let target, target.hasPrefix("/dev/video") else { return false }
             return isLoopback(node: node(of: target))
         }
-        return max(0, openings - loopbacks)
+        return max(0, openCount - loopbacks)
     }
 
     /// Whether the driver is v4l2loopback, which alone has this file.

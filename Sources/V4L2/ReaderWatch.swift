@@ -65,7 +65,7 @@ public struct ReaderWatch: ~Copyable {
         if unsafe inotify >= 0 && inotify_add_watch(inotify, device.path, events) >= 0 {
             mechanism = .opens(inotify)
             // A reader may have the node open since a previous run of the daemon.
-            count = Device.openingsElsewhere(of: device.path)
+            count = Device.usersElsewhere(of: device.path)
         } else {
             close(inotify)
             mechanism = .none
@@ -99,7 +99,7 @@ public struct ReaderWatch: ~Copyable {
         case .opens(let inotify):
             let before = count
             count = max(0, count + Self.opened(inotify))
-            if count > 0, isDue(at: now), Device.loopbackOpeningsElsewhere == 0 { count = 0 }
+            if count > 0, isDue(at: now), Device.loopbackUsersElsewhere == 0 { count = 0 }
             if (count > 0) != (before > 0) { changed = now }
             // Closing counts at once; opening counts only after a while.
             if count == 0 { hasReaders = false } else if now - changed > Self.timeout * 1_000_000 { hasReaders = true }

@@ -24,7 +24,7 @@ final class DelayedWriter: Sendable {
         }
     }
 
-    /// Has the job run soon.
+    /// Requests that the job runs soon.
     func request() {
         isPending.store(true, ordering: .releasing)
         requests.signal()

@@ -37,7 +37,7 @@ final class Thumbnails: Sendable {
     }
 
     private let context: AppContext
-    /// Of masks without options on the sample's face.
+    /// Thumbnails of masks without options on the sample's face.
     private let cache: ThumbnailCache
     private let worker = Worker("thumbnails", maxQueued: 512) { ArtReader.shutDown() }
     private let pictures = Mutex<[Key: Picture]>([:])

@@ -6,10 +6,10 @@ typealias ReplyHandler = @Sendable (Result<AnyReply, any Error>) -> Void
 
 /// The way in which a request is answered. The handlers run on the control thread, so they must not block.
 enum Answer {
-    /// At once.
+    /// A reply that is there at once.
     case immediate(AnyReply)
-    /// On a separate thread, for work that waits for devices, other programs or files.
+    /// Work on a separate thread, which waits for devices, other programs or files.
     case background(@Sendable () throws -> AnyReply)
-    /// When the function that gets the handler calls it.
+    /// A function that calls the handler when the reply is there.
     case deferred(@Sendable (@escaping ReplyHandler) -> Void)
 }

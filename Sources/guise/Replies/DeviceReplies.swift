@@ -106,7 +106,7 @@ struct CameraReply: Codable, Sendable {
 
     /// The camera's name; null if the source is no camera, or none is connected.
     @Nullable var camera: String?
-    /// Its device node.
+    /// The camera's device node.
     @Nullable var path: String?
     let controls: [Control]
 

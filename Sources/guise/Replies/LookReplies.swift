@@ -2,7 +2,7 @@
 struct LooksReply: Codable {
     struct Look: Codable {
         let name: String
-        /// Its masks with their options, the bottom one first.
+        /// The masks of the look with their options, the bottom one first.
         let masks: [WornMask]
     }
 

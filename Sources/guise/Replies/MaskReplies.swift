@@ -38,7 +38,7 @@ struct WornReply: Codable {
     }
 }
 
-/// All masks.
+/// A list of all masks.
 struct MaskListReply: Encodable {
     let masks: [MaskDescription]
 }

@@ -47,7 +47,7 @@ struct MetricsReply: Codable {
 
     /// CPU times.
     struct CPU: Codable {
-        /// All threads, in percent of a core.
+        /// The CPU time of all threads, in percent of a core.
         let process: Double
         /// The loop's, for one frame; then those of its stages.
         let frame: Percentiles
