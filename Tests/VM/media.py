@@ -25,10 +25,15 @@ const check = (name, found, wanted) => say('check', JSON.stringify({name, found,
 const media = navigator.mediaDevices, video = document.querySelector('video')
 const frame = () => new Promise(done => video.requestVideoFrameCallback(done))
 const find = async () => (await media.enumerateDevices()).filter(one => one.label.startsWith('Guise Camera'))
-async function run() {
-    // Names are told to those only who may open a camera.
+async function list() {
+    // Names and ids are told to those only who may open a camera.
     (await media.getUserMedia({video: true})).getTracks().forEach(track => track.stop())
-    const all = await find()
+    let all
+    while (!(all = await find()).some(one => one.deviceId)) await new Promise(done => setTimeout(done, 200))
+    return all
+}
+async function run() {
+    const all = await list()
     await check('enumerateDevices lists one camera', all.map(one => [one.kind, one.deviceId !== '', one.groupId !== '']),
         [['videoinput', true, true]])
     const deviceId = {exact: all[0].deviceId}
@@ -72,8 +77,7 @@ async function run() {
     await say('id', all[0].deviceId)
 }
 async function name() {
-    (await media.getUserMedia({video: true})).getTracks().forEach(track => track.stop())
-    await say('id', (await find()).map(one => one.deviceId).join())
+    await say('id', (await list()).map(one => one.deviceId).join())
 }
 WHAT().catch(error => say('failed', `${error.name}: ${error.message}`)).finally(() => say('end'))
 </script>""".replace("FRAMES", str(FRAMES))
@@ -82,16 +86,25 @@ service = None
 ids = []
 
 
+def camera():
+    """The camera's device; None if it is not there."""
+    for name in glob.glob("/sys/class/video4linux/video*/name"):
+        node = "/dev/" + name.split("/")[4]
+        try:
+            with open(name) as file:
+                if file.read().startswith("Guise Camera") and os.path.exists(node):
+                    return node
+        except OSError:  # it has just gone
+            pass
+    return None
+
+
 def plug():
     global service
     service = subprocess.Popen([SERVICE, "--user", "nobody"])
-    while True:
-        for name in glob.glob("/sys/class/video4linux/video*/name"):
-            node = "/dev/" + name.split("/")[4]
-            if open(name).read().startswith("Guise Camera") and os.path.exists(node):
-                os.chmod(node, 0o666)
-                return
+    while not (node := camera()):
         time.sleep(0.2)
+    os.chmod(node, 0o666)
 
 
 def answer(what, body):
@@ -109,6 +122,9 @@ def answer(what, body):
 def unplug():
     service.terminate()
     service.wait()
+    # The kernel removes the device later. Until then it would be taken for the next one.
+    while camera():
+        time.sleep(0.2)
 
 
 plug()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A browser reads the USB camera while other things happen to it.
 
-    readers.py BROWSER DEVICE COMMAND...
+    readers.py BROWSER DEVICE LOG COMMAND...
 
-BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program. While a page shows its
-picture, another program opens DEVICE; then Guise is killed, and once the page shows the placeholder, started again.
+BROWSER is chromium or firefox; COMMAND starts Guise, its first word being the program, and its output is appended to
+LOG. While a page shows its picture, another program opens DEVICE; then Guise is killed, and once the page shows the
+placeholder, started again.
 Prints a line for each check: ok or FAILED, and what was checked; and `delay MS`, from the kill to the page's report of
 the placeholder, and `gap MS`, the longest time between two frames of the page.
 """
@@ -14,12 +15,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import browsers
 import v4l2
 
-BROWSER, DEVICE, COMMAND = sys.argv[1], sys.argv[2], sys.argv[3:]
+BROWSER, DEVICE, LOG, COMMAND = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 # Frames that the page takes to show that it goes on.
 FRAMES = 30
 
@@ -83,25 +85,24 @@ def check(name, found, wanted):
     print("FAILED" if detail else "ok", BROWSER, name + detail, flush=True)
 
 
-def start():
-    global process
-    process = subprocess.Popen(
-        COMMAND, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def freeze():
     """Freezes Guise's first picture: the search for faces would leave a slow machine no time for the browser."""
     def guise(*words):
         done = subprocess.run([COMMAND[0], *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         return done.stdout
-    # Guise opens its source for a reader only.
-    reader = v4l2.Reader(DEVICE, 320, 240)
     while not re.search(r"\b[1-9]\d* in total", guise("status")):
-        reader.read()
+        time.sleep(2)
     guise("freeze")
-    while reader.read()[1] == v4l2.PLACEHOLDER:
-        pass
-    reader.close()
+
+
+def start():
+    """Starts Guise, each time frozen: the one after the kill has to share the machine with the browser."""
+    global process
+    with open(LOG, "ab") as log:
+        process = subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    freezing = threading.Thread(target=freeze, daemon=True)
+    freezing.start()
+    return freezing
 
 
 def kill():
@@ -139,8 +140,7 @@ def answer(what, body):
         check("runs the page", body, "")
 
 
-start()
-freeze()
+start().join()
 with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as profile:
     browsers.show(PAGE, answer, profile, getattr(browsers, BROWSER))
 process.terminate()
