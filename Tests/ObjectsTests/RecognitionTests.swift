@@ -107,7 +107,7 @@ private struct Lessons {
         let recognizer = ThingRecognizer()
         var views: [ThingAppearance] = []
         for number in 0..<3 {
-            var held = DrawnPicture.held(card, .fist, covering: 0.15, seed: 900 + number)
+            var held = DrawnPicture.held(card, .pinch, covering: 0.08, seed: 900 + number)
             held.light = DrawnLight()
             let cutout = try #require(ThingFinder.cutouts(of: held.frame().view).first)
             views.append(try recognizer.describe(cutout))
