@@ -29,8 +29,8 @@ struct ObjectsLayer: PictureLayer {
     private static let period = 0.9
     /// Pixels per unit of the dash's drawing, of which it is 24 long with the gap.
     private static let dashUnit: Float = 24
-    /// In pictures of the mask: the least height of a line, and the place of the example; shares of the picture.
-    private static let (exampleSize, examplePlace): (Float, Point) = (0.09, [0.56, 0.68])
+    /// In pictures of the mask: the least height of a line, and the middle of the example; shares of the picture.
+    private static let (exampleSize, examplePlace): (Float, Point) = (0.09, [0.79, 0.83])
 
     /// Reads the layer's description and renders the names.
     /// - Throws: `Problem` with file and line for an error in the description.
@@ -88,12 +88,7 @@ struct ObjectsLayer: PictureLayer {
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
-        if let example {
-            let corner = frame * Self.examplePlace
-            draw(example.thing, at: corner, on: &canvas, appearance)
-            let x = corner.x + (example.thing.pixels.x - names[0].pixels.x) / 2
-            draw(names[0], at: Point(x, corner.y - names[0].pixels.y * 0.6), on: &canvas, appearance)
-        }
+        if let example { draw(example: example.thing, on: &canvas, appearance) }
         let phase = Float((scene.time / Self.period).truncatingRemainder(dividingBy: 1))
         for i in canvas.things.tracks.indices {
             let track = canvas.things.tracks[i]
@@ -107,6 +102,17 @@ struct ObjectsLayer: PictureLayer {
             draw(names[thing], at: Point(box.center.x - size.x / 2, top), on: &canvas, appearance)
         }
         drawCounts(on: &canvas, appearance)
+    }
+
+    private func draw(example: Art, on canvas: inout Canvas, _ appearance: Appearance) {
+        let (center, scale) = (frame * Self.examplePlace, spacing / Self.dashUnit)
+        let level = example.level(forScale: scale)
+        guard let toArt = level.map.inverse else { return }
+        let map = Affine(a: scale, b: 0, c: 0, d: scale, tx: center.x, ty: center.y)
+        blend(level.sprite, by: map.after(toArt), opacity: appearance.opacity, onto: &canvas.frame)
+        let size = names[0].pixels
+        let top = center.y - example.pixels.y / 2 * scale - size.y
+        draw(names[0], at: Point(center.x - size.x / 2, top), on: &canvas, appearance)
     }
 
     private func drawOutline(of track: Int, phase: Float, on canvas: inout Canvas, _ appearance: Appearance) {
