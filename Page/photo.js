@@ -11,6 +11,10 @@ import { t } from "./words.js";
 
 let file = null;
 let urls = null;
+/// The answer that tells where the faces of the photo are, once it was asked for.
+let places = null;
+/// The number of faces of the photo as it was drawn last.
+let count = 0;
 /// Counts requests, so that only the answer to the newest one is shown.
 let generation = 0;
 
@@ -24,10 +28,13 @@ async function putMasksOn() {
     urls = { before: urls?.before ?? URL.createObjectURL(file), after: URL.createObjectURL(after) };
     showPhoto(urls);
     const faces = Number(answer.headers.get("X-Guise-Faces"));
+    // Another mask may find more faces.
+    if (faces !== count) places = null;
+    count = faces;
     const covered = Number(answer.headers.get("X-Guise-Covered"));
     const found = faces ? t("{count} face|{count} faces", { count: faces }) : t("No face was found");
     $("photo-says").textContent = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
-    offer({ file, hash: answer.headers.get("X-Guise-Photo"), count: faces, redraw: update });
+    offer({ file, hash: answer.headers.get("X-Guise-Photo"), count: faces, redraw: updateCorrected });
     $("photo-download").href = urls.after;
     $("photo-download").download = t("{photo} in guise", { photo: file.name?.replace(/\.[^.]*$/, "") || t("photo") }) + ".jpg";
 }
@@ -41,6 +48,19 @@ async function update() {
     if (urls) $("photo-says").textContent = said; else close();
 }
 
+/// Puts the masks on the photo after its faces were corrected.
+function updateCorrected() {
+    places = null;
+    return update();
+}
+
+/// Where the faces of the open photo are, as the answer to `faces` has them of the live picture.
+export async function facesOfPhoto() {
+    if (!file || !urls) return [];
+    places ??= request("/photo/faces", { method: "POST", body: file }).then((answer) => answer.json());
+    return (await places).places;
+}
+
 async function open(photo) {
     close();
     file = photo;
@@ -51,7 +71,7 @@ async function open(photo) {
 
 export function close() {
     if (urls) for (const url of Object.values(urls)) URL.revokeObjectURL(url);
-    file = urls = null;
+    file = urls = places = null;
     generation += 1;
     withdraw();
     showPhoto(null);

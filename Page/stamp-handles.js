@@ -2,6 +2,7 @@
 
 import { ask } from "./connection.js";
 import { $, make } from "./elements.js";
+import { facesOfPhoto } from "./photo.js";
 import { contentBox, pinnedTo, placedAt, placeOf } from "./stamp-geometry.js";
 import { t } from "./words.js";
 
@@ -14,14 +15,16 @@ const aspectOf = (element) => (element.naturalWidth ?? element.width) / (element
 const isMirrored = () => !isPhoto() && $("screen").classList.contains("is-mirrored");
 
 /// Makes the handles of a list of stamps.
-/// @param list {stamps, nameOf, isUsed, replace, remove}: functions that tell the stamps, a stamp's name, and whether the
-/// list is still on the page; that replace a stamp; and that remove one.
-export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
+/// @param list {stamps, nameOf, isUsed, begin, replace, remove}: functions that tell the stamps, a stamp's name, and
+/// whether the list is still on the page; that begin a change to be undone alone; that replace a stamp; and that remove
+/// one.
+export function makeHandles({ stamps, nameOf, isUsed, begin, replace, remove }) {
     const element = make("div", { className: "stamp-handles", role: "group", "aria-label": t("Stamps on the picture") });
-    /// The largest face in the live picture; null if none is known.
+    /// The largest face in the live picture or in the photo; null if none is known.
     let face = null;
+    let isFaceOfPhoto = false;
     /// The face that the handles are on.
-    const seenFace = () => isPhoto() ? null : face;
+    const seenFace = () => isFaceOfPhoto === isPhoto() ? face : null;
     let isDragging = false;
 
     /// The picture's box in the screen, in CSS pixels, and its aspect ratio.
@@ -53,6 +56,7 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
             const place = placeOf(begun, own, box.aspect);
             if (!place) return;
             isDragging = true;
+            begin();
             handle.onpointermove = (event) => {
                 const now = toPicture(event, box);
                 replace(at, placedAt(begun, { ...place, ...moved(place, { x: now.x - start.x, y: now.y - start.y }, now) }, own, box.aspect));
@@ -60,6 +64,7 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
             handle.onpointerup = handle.onpointercancel = handle.onlostpointercapture = () => {
                 handle.onpointermove = handle.onpointerup = handle.onpointercancel = handle.onlostpointercapture = null;
                 isDragging = false;
+                begin();
             };
         };
     }
@@ -116,9 +121,11 @@ export function makeHandles({ stamps, nameOf, isUsed, replace, remove }) {
     }
 
     async function lookForFaces() {
-        if (isDragging || isPhoto() || document.hidden || !stamps().some((stamp) => stamp.on === "face")) return;
-        const { faces } = await ask("faces").catch(() => ({ faces: [] }));
-        if (isDragging) return;
+        if (isDragging || document.hidden || !stamps().some((stamp) => stamp.on === "face")) return;
+        const ofPhoto = isPhoto();
+        const faces = await (ofPhoto ? facesOfPhoto() : ask("faces").then((answer) => answer.faces)).catch(() => []);
+        if (isDragging || ofPhoto !== isPhoto()) return;
+        isFaceOfPhoto = ofPhoto;
         face = faces.reduce((best, other) => !best || other.eyeDistance > best.eyeDistance ? other : best, null);
         arrange();
     }

@@ -21,11 +21,15 @@ export function makeStampsField(mask, key, { allowed }) {
     let stamps = [];
     /// Whether the mask was put on by hand just now: then its stamps are placed next.
     let isNew = library.isNew(mask);
-    const send = latestOnly((value) => ask("set", { mask, key, value: JSON.stringify(value) }));
-    const sendLater = debounce(250, () => send(stamps));
+    /// The number of the change that is being made. Quick changes with different numbers are undone one by one.
+    let step = Math.floor(Math.random() * 1e9);
+    const begin = () => { step += 1; };
+    const send = latestOnly((value, step) => ask("set", { mask, key, value: JSON.stringify(value), step }));
+    const sendLater = debounce(250, () => send(stamps, step));
 
     const rows = make("ul", { className: "stamp-rows" });
-    const handles = makeHandles({ stamps: () => stamps, nameOf, isUsed: () => rows.isConnected, replace, remove });
+    const isUsed = () => rows.isConnected;
+    const handles = makeHandles({ stamps: () => stamps, nameOf, isUsed, begin, replace, remove });
     const move = make("button", { type: "button", "aria-pressed": "false" }, icon("move"), t("Place by hand"));
     const target = makePinField(t("Add to"));
 
@@ -33,12 +37,18 @@ export function makeStampsField(mask, key, { allowed }) {
         stamps = next;
         items.touch();
         show();
-        if (now) send(stamps); else sendLater();
+        if (now) send(stamps, step); else sendLater();
+    }
+    /// Makes a change that is undone alone.
+    function changeAtOnce(next) {
+        begin();
+        change(next);
+        begin();
     }
     function replace(at, stamp, options) { change(stamps.map((other, index) => index === at ? stamp : other), options); }
     function remove(at) {
         announce(t("{stamp} removed", { stamp: nameOf(stamps[at]) }));
-        change(stamps.filter((_, index) => index !== at));
+        changeAtOnce(stamps.filter((_, index) => index !== at));
         (rows.children[at] ?? rows.lastElementChild)?.querySelector("button")?.focus({ preventScroll: true });
     }
 
@@ -50,7 +60,7 @@ export function makeStampsField(mask, key, { allowed }) {
         const place = target.value === "face"
             ? { on: "face", at: content.text ? [0, -2.6] : [0, 0.3], size: content.text ? 4 : 6 }
             : { at: [0.4 + shift, 0.4 + shift], size: content.text ? 0.5 : 0.3 };
-        change([...stamps, { ...content, ...place }]);
+        changeAtOnce([...stamps, { ...content, ...place }]);
         setHandles(true);
         announce(t("{stamp} added", { stamp: nameOf(content) }));
     }
@@ -72,7 +82,11 @@ export function makeStampsField(mask, key, { allowed }) {
         const color = make("input", { type: "color", value: stamp().color ?? "#ffffff", "aria-label": t("Colour") });
         color.oninput = () => replace(at, { ...stamp(), color: color.value }, { now: false });
         const on = makePinField(t("Where {stamp} is", { stamp: nameOf(stamp()) }));
-        on.onchange = () => replace(at, handles.pinnedTo(stamp(), on.value));
+        on.onchange = () => {
+            begin();
+            replace(at, handles.pinnedTo(stamp(), on.value));
+            begin();
+        };
         const off = make("button", { type: "button", className: "quiet", "aria-label": t("Remove {stamp}", { stamp: nameOf(stamp()) }), title: t("Remove") }, icon("close"));
         off.onclick = () => remove(at);
         const label = isText ? [words, color] : [make("span", { className: "name" }, nameOf(stamp()))];

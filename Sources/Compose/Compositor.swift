@@ -173,7 +173,11 @@ public struct Compositor: ~Copyable {
         (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
         if let things = loadedThings {
             canvas.things.update(
-                canvas.frame, things.taught, things.recognizer, waits: canvas.namesThingsAtOnce, at: time)
+                canvas.frame, things.taught, things.recognizer, waits: canvas.namesThingsAtOnce, at: time,
+                isOnHead: { point in
+                    // Hair is up to so many eye distances away.
+                    scene.trackedFaces.contains { (point - $0.face.head.origin).length < 2.5 * $0.face.head.scale }
+                })
         } else {
             canvas.things.release()
         }

@@ -39,19 +39,27 @@ public struct Cutout: Equatable, Sendable {
         // Four samples for each pixel of a large thing, so that its fine structure doesn't alias.
         let count = scale > 1.3 ? 4 : 1
         let (cells, columns, rows) = (segmenter.marks.cells.span, segmenter.marks.columns, segmenter.marks.rows)
+        // Where the thing can be: its box and a cell around it.
+        let (step, box) = (segmenter.step, region.box)
+        let first = Point(max(0, box.x - step), max(0, box.y - step))
+        let last = Point(
+            min(Float(layout.width - 1), box.x + box.width + step),
+            min(Float(layout.height - 1), box.y + box.height + step))
+        for i in mask.indices { mask[i] = 0 }
         for row in 0..<Self.side {
+            let pointY = region.center.y + (Float(row) - half) * scale
+            guard pointY >= first.y, pointY < last.y else { continue }
+            let light = segmenter.light(alongRow: pointY)
+            let cellY = pointY / step - 0.5
+            let cy = Int(cellY.rounded(.down))
+            let fy = cellY - Float(cy)
             for column in 0..<Self.side {
-                let point = region.center + (Point(Float(column), Float(row)) - half) * scale
-                let i = row * Self.side + column
-                guard point.x >= 0, point.y >= 0, point.x < Float(layout.width - 1), point.y < Float(layout.height - 1)
-                else {
-                    mask[i] = 0
-                    continue
-                }
+                let pointX = region.center.x + (Float(column) - half) * scale
+                guard pointX >= first.x, pointX < last.x else { continue }
                 // The cells' marks, smoothed by bilinear interpolation.
-                let cell = point / segmenter.step - 0.5
-                let (cx, cy) = (Int(cell.x.rounded(.down)), Int(cell.y.rounded(.down)))
-                let (fx, fy) = (cell.x - Float(cx), cell.y - Float(cy))
+                let cellX = pointX / step - 0.5
+                let cx = Int(cellX.rounded(.down))
+                let fx = cellX - Float(cx)
                 func isThing(_ x: Int, _ y: Int) -> Float {
                     guard x >= 0, y >= 0, x < columns, y < rows else { return 0 }
                     return cells[y * columns + x] == region.mark ? 1 : 0
@@ -59,14 +67,16 @@ public struct Cutout: Equatable, Sendable {
                 let share =
                     (isThing(cx, cy) * (1 - fx) + isThing(cx + 1, cy) * fx) * (1 - fy)
                     + (isThing(cx, cy + 1) * (1 - fx) + isThing(cx + 1, cy + 1) * fx) * fy
-                mask[i] = share >= 0.5 ? 255 : 0
                 guard share >= 0.5 else { continue }
-                let light = segmenter.light(at: point)
+                let i = row * Self.side + column
+                mask[i] = 255
+                let level = light.value(pointX)
                 var sum: Float = 0
                 for k in 0..<count {
-                    let shift = Point(k & 1 == 0 ? -0.25 : 0.25, k < 2 ? -0.25 : 0.25)
-                    let p = count == 1 ? point : point + shift * scale
-                    let (x, y) = (max(0, p.x), max(0, p.y))
+                    let shift = count == 1 ? 0 : 0.25 * scale
+                    let (x, y) = (
+                        max(0, pointX + (k & 1 == 0 ? -shift : shift)), max(0, pointY + (k < 2 ? -shift : shift))
+                    )
                     let (x0, y0) = (min(Int(x), layout.width - 2), min(Int(y), layout.height - 2))
                     let (wx, wy) = (min(1, x - Float(x0)), min(1, y - Float(y0)))
                     let at = luma.offset + y0 * luma.stride + x0 * luma.step
@@ -75,15 +85,15 @@ public struct Cutout: Equatable, Sendable {
                         Float(bytes[at + luma.stride]) * (1 - wx) + Float(bytes[at + luma.stride + luma.step]) * wx
                     sum += upper * (1 - wy) + lower * wy
                 }
-                y[i] = UInt8(max(0, min(255, (sum / Float(count) - Float(range.black)) * gain / light)))
+                y[i] = UInt8(max(0, min(255, (sum / Float(count) - Float(range.black)) * gain / level)))
                 guard let (us, vs) = layout.chroma else { continue }
-                let (x0, y0) = (Int(point.x + 0.5) >> shift.x, Int(point.y + 0.5) >> shift.y)
+                let (x0, y0) = (Int(pointX + 0.5) >> shift.x, Int(pointY + 0.5) >> shift.y)
                 let chroma = SIMD2(
                     Float(bytes[us.offset + y0 * us.stride + x0 * us.step]),
                     Float(bytes[vs.offset + y0 * vs.stride + x0 * vs.step]))
-                let level = (chroma - 128) * (chromaGain / light) + 128
-                u[i] = UInt8(max(0, min(255, level.x)))
-                v[i] = UInt8(max(0, min(255, level.y)))
+                let uv = (chroma - 128) * (chromaGain / level) + 128
+                u[i] = UInt8(max(0, min(255, uv.x)))
+                v[i] = UInt8(max(0, min(255, uv.y)))
             }
         }
     }

@@ -21,7 +21,8 @@ public struct Region: Sendable {
 /// The picture is reduced to a grid of about 37 000 cells. A quadratic surface is fitted to the background's luma and
 /// chroma, so that uneven light doesn't matter. What differs from it in colour, is brighter, or has a sharp edge, is no
 /// background; a shadow only darkens it, and its edges are soft. Gaps are closed, holes filled, and what is thin is
-/// eroded. From what reaches the picture's edge, such as an arm, skin is removed, and what remains is a thing.
+/// eroded. From what reaches the picture's edge, such as an arm, what has the colour of its skin is removed, and what
+/// remains is a thing.
 struct Segmenter: ~Copyable {
     /// The regions of the last picture, the largest first.
     private(set) var regions: [Region] = []
@@ -43,6 +44,8 @@ struct Segmenter: ~Copyable {
     private var columnPlaces: [Float] = []
     private var rowPlaces: [Float] = []
     private var histogram = [Int32](repeating: 0, count: 256)
+    /// Cells in the order in which they were reached, and those of them that may be skin.
+    private var (queue, skin): ([Int32], [Int32]) = ([], [])
 
     /// The cells of the grid: as many as of a picture of 256 x 144.
     private static let cellCount: Float = 256 * 144
@@ -64,6 +67,14 @@ struct Segmenter: ~Copyable {
     private static let (firstTolerance, tolerance): (SIMD2<Float>, SIMD2<Float>) = ([70, 16], [14, 9])
     /// Fits until what is no background has no influence.
     private static let fits = 4
+    /// Cells of skin that tell a hand's colour, and the least.
+    private static let (skinCells, minSkinCells) = (160, 24)
+    /// The difference of U and V relative to the luma up to which a cell has the hand's colour. That of gold is 0.15
+    /// and more from skin, that of copper 0.1, and that of red 0.3.
+    private static let skinTolerance: Float = 0.07
+    /// U and V of skin relative to its luma, and how far those of any tone, in any usual light, are from it. Clothes in
+    /// red or orange are farther.
+    private static let (skinChroma, skinChromaRange): (SIMD2<Float>, Float) = ([-0.165, 0.205], 0.16)
 
     /// Prepares for pictures of a layout.
     init(_ layout: FrameLayout) {
@@ -84,6 +95,8 @@ struct Segmenter: ~Copyable {
         columnPlaces = (0..<columns).map { (Float($0) + 0.5) / Float(columns) * 2 - 1 }
         rowPlaces = (0..<rows).map { (Float($0) + 0.5) / Float(rows) * 2 - 1 }
         regions.reserveCapacity(4 * Self.maxRegions)
+        queue.reserveCapacity(columns * rows)
+        skin.reserveCapacity(Self.skinCells)
     }
 
     /// Finds the regions of a picture. Allocates nothing.
@@ -102,10 +115,10 @@ struct Segmenter: ~Copyable {
         found.erode()
         found.dilate()
         var next: UInt8 = 2
-        collectRegions(&next, removingSkin: false)
+        collectRegions(&next, removingHands: false)
         if regions.contains(where: \.isCutOff) {
-            removeSkin()
-            collectRegions(&next, removingSkin: true)
+            removeHands()
+            collectRegions(&next, removingHands: true)
         }
         let cellCount = marks.cells.count
         regions.removeAll { $0.isCutOff || !Self.isUsable($0, cellCount) }
@@ -122,12 +135,25 @@ struct Segmenter: ~Copyable {
         areas.contains(Float(region.area) / Float(cellCount))
     }
 
-    /// The background's luma at a place, relative to its mean over the picture.
-    func light(at point: Point) -> Float {
-        guard let background else { return 1 }
-        let x = point.x / Float(layout.width) * 2 - 1
-        let y = point.y / Float(layout.height) * 2 - 1
-        return max(0.2, background.luma.value(Surface.basis(x, y)) / max(1, meanLuma))
+    /// The background's luma along a row of the picture, relative to its mean over the picture.
+    struct Light {
+        fileprivate let coefficients: SIMD4<Float>
+        fileprivate let scale: Float
+
+        /// - Parameter x: in pixels of the picture.
+        func value(_ x: Float) -> Float {
+            let place = x * scale - 1
+            return max(0.2, coefficients[0] + (coefficients[1] + coefficients[2] * place) * place)
+        }
+    }
+
+    /// The light along a row.
+    /// - Parameter y: in pixels of the picture.
+    func light(alongRow y: Float) -> Light {
+        let scale = 2 / Float(layout.width)
+        guard let background else { return Light(coefficients: [1, 0, 0, 0], scale: scale) }
+        let row = background.luma.row(y / Float(layout.height) * 2 - 1)
+        return Light(coefficients: row / max(1, meanLuma), scale: scale)
     }
 
     /// The mean luma of the background.
@@ -232,7 +258,7 @@ struct Segmenter: ~Copyable {
 
     /// Moves the connected cells of `found` to `marks`, region by region. Those that are cut off stay, for the skin to be
     /// removed from them.
-    private mutating func collectRegions(_ next: inout UInt8, removingSkin: Bool) {
+    private mutating func collectRegions(_ next: inout UInt8, removingHands: Bool) {
         let (columns, rows) = (found.columns, found.rows)
         for first in 0..<columns * rows where found.cells[first] == 1 {
             // The marks of a byte are enough for all regions of a usable size.
@@ -266,25 +292,130 @@ struct Segmenter: ~Copyable {
                 }
             }
             region.radius = (largest.squareRoot() + 0.5) * step
-            if !region.isCutOff || !removingSkin { regions.append(region) }
+            if !region.isCutOff || !removingHands { regions.append(region) }
             next += 1
         }
     }
 
-    /// Leaves of the regions that are cut off what is not skin.
+    /// Leaves of the regions that are cut off what is no hand or arm.
     ///
-    /// Skin of all tones has nearly the same chroma (Chai and Ngan, "Face segmentation using skin-color map", 1999).
-    private mutating func removeSkin() {
-        let count = found.columns * found.rows
-        for i in 0..<count {
-            guard found.cells[i] >= 2 else { continue }
-            let isThing = marks.cells[i] != 0
-            let isSkin = (77...127).contains(samples[count + i]) && (133...173).contains(samples[2 * count + i])
-            found.cells[i] = isThing || isSkin ? 0 : 1
-        }
+    /// Much else has a chroma in the range of skin, such as print in red, orange and brown, gold and copper: only what
+    /// is connected with the arm and has its very colour is removed.
+    private mutating func removeHands() {
+        for i in found.cells.indices where marks.cells[i] != 0 { found.cells[i] = 0 }
+        for region in regions where region.isCutOff { removeHand(from: region.mark) }
+        for i in found.cells.indices where found.cells[i] >= 2 { found.cells[i] = 1 }
         found.erode()
         found.dilate()
-        for i in 0..<count where marks.cells[i] != 0 { found.cells[i] = 0 }
+        for i in found.cells.indices where marks.cells[i] != 0 { found.cells[i] = 0 }
         regions.removeAll(where: \.isCutOff)
+    }
+
+    /// Removes the cells of a hand from those with a mark.
+    private mutating func removeHand(from mark: UInt8) {
+        let (columns, rows) = (found.columns, found.rows)
+        // From the picture's edge inwards: the arm and the hand come before what it holds.
+        queue.removeAll(keepingCapacity: true)
+        for column in 0..<columns {
+            reach(column, mark)
+            reach((rows - 1) * columns + column, mark)
+        }
+        for row in 0..<rows {
+            reach(row * columns, mark)
+            reach(row * columns + columns - 1, mark)
+        }
+        skin.removeAll(keepingCapacity: true)
+        var next = 0
+        while next < queue.count, skin.count < Self.skinCells {
+            let i = Int(queue[next])
+            next += 1
+            if isSkin(i), isInner(i) { skin.append(queue[next - 1]) }
+            reachNeighbours(of: i, mark)
+        }
+        for i in queue { found.cells[Int(i)] = mark }
+        guard skin.count >= Self.minSkinCells else { return }
+        let color = skinColor
+        // The hand's colour spreads from there.
+        queue.removeAll(keepingCapacity: true)
+        for i in skin where hasColor(Int(i), color) {
+            found.cells[Int(i)] = 0
+            queue.append(i)
+        }
+        next = 0
+        while next < queue.count {
+            let i = Int(queue[next])
+            next += 1
+            let (column, row) = (i % columns, i / columns)
+            for y in max(0, row - 1)...min(rows - 1, row + 1) {
+                for x in max(0, column - 1)...min(columns - 1, column + 1) {
+                    let k = y * columns + x
+                    guard found.cells[k] == mark, hasColor(k, color) else { continue }
+                    found.cells[k] = 0
+                    queue.append(Int32(k))
+                }
+            }
+        }
+    }
+
+    /// The mean colour of the most cells of `skin` with nearly the same: some may be of a sleeve.
+    private var skinColor: SIMD2<Float> {
+        var (best, most) = (SIMD2<Float>.zero, Float(0))
+        for candidate in stride(from: 0, to: skin.count, by: 4) {
+            let color = chroma(Int(skin[candidate]))
+            var (sum, count) = (SIMD2<Float>.zero, Float(0))
+            for i in skin where hasColor(Int(i), color) {
+                sum += chroma(Int(i))
+                count += 1
+            }
+            if count > most { (best, most) = (sum / count, count) }
+        }
+        return best
+    }
+
+    /// Whether a cell is far enough from its region's rim to have no colour of the background.
+    private func isInner(_ i: Int) -> Bool {
+        let (columns, rows) = (found.columns, found.rows)
+        let (column, row) = (i % columns, i / columns)
+        let distance = 3
+        return found.cells[row * columns + max(0, column - distance)] != 0
+            && found.cells[row * columns + min(columns - 1, column + distance)] != 0
+            && found.cells[max(0, row - distance) * columns + column] != 0
+            && found.cells[min(rows - 1, row + distance) * columns + column] != 0
+    }
+
+    /// Notes a cell with a mark, which it takes away.
+    private mutating func reach(_ i: Int, _ mark: UInt8) {
+        guard found.cells[i] == mark else { return }
+        found.cells[i] = 1
+        queue.append(Int32(i))
+    }
+
+    private mutating func reachNeighbours(of i: Int, _ mark: UInt8) {
+        let column = i % found.columns
+        if column > 0 { reach(i - 1, mark) }
+        if column + 1 < found.columns { reach(i + 1, mark) }
+        if i >= found.columns { reach(i - found.columns, mark) }
+        if i + found.columns < found.cells.count { reach(i + found.columns, mark) }
+    }
+
+    /// Whether a cell may be skin: that of all tones has nearly the same chroma (Chai and Ngan, "Face segmentation
+    /// using skin-color map", 1999).
+    private func isSkin(_ i: Int) -> Bool {
+        let count = found.cells.count
+        return (77...127).contains(samples[count + i]) && (133...173).contains(samples[2 * count + i])
+            && isNear(i, Self.skinChroma, Self.skinChromaRange)
+    }
+
+    /// U and V of a cell relative to its luma, which are the same in light and in shade.
+    private func chroma(_ i: Int) -> SIMD2<Float> {
+        let count = found.cells.count
+        return SIMD2(Float(samples[count + i]) - 128, Float(samples[2 * count + i]) - 128) / max(24, Float(samples[i]))
+    }
+
+    private func hasColor(_ i: Int, _ color: SIMD2<Float>) -> Bool { isNear(i, color, Self.skinTolerance) }
+
+    private func isNear(_ i: Int, _ color: SIMD2<Float>, _ distance: Float) -> Bool {
+        let d = chroma(i) - color
+        return (d * d).sum() < distance * distance
     }
 }

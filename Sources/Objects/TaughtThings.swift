@@ -57,6 +57,9 @@ public struct TaughtThings: Sendable {
     /// Partners from which a smaller share is enough, because a thing with so much of the pattern is only partly covered;
     /// other keys of the same metal have up to 33.
     private static let (certainPartners, coveredShare): (Int, Float) = (40, 0.35)
+    /// Partners from which the shape doesn't matter, since a hand may cover a corner of the thing, or have covered one
+    /// when it was taught. Other things have up to 38, of drawn cards, coins and keys that a hand holds.
+    private static let shapelessPartners = 50
     /// The difference of costs by which the best thing must be better than the next one.
     private static let margin: Float = 0.05
 
@@ -85,10 +88,11 @@ public struct TaughtThings: Sendable {
     ) -> Float? {
         let d = appearance.differences(from: view)
         let shape = d.shape / (thing.hasPattern ? maxShape : maxPlainShape)
-        guard d.chroma <= maxChroma, d.luma <= maxLuma, shape <= 1 else { return nil }
-        let looks = (d.chroma / maxChroma + d.luma / maxLuma + shape) / 3
+        guard d.chroma <= maxChroma, d.luma <= maxLuma, shape <= 1 || thing.hasPattern else { return nil }
+        let looks = (d.chroma / maxChroma + d.luma / maxLuma + min(1, shape)) / 3
         guard thing.hasPattern else { return looks }
         let partners = matcher.count(appearance.points, in: view.points)
+        guard shape <= 1 || partners >= shapelessPartners else { return nil }
         let share = KeyPointMatcher.share(partners, appearance, view) / thing.repeatability
         guard share >= (partners >= certainPartners ? coveredShare : patternShare) else { return nil }
         return (looks + max(0, 1 - share)) / 2

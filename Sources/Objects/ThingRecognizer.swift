@@ -22,19 +22,24 @@ public final class ThingRecognizer: Sendable {
         var isBusy = false
         var answer: Answer?
         var hasThread = false
-        /// The cut-outs that were collected, and how many are wanted.
-        var lesson: [Cutout] = []
-        var wanted = 0
+        var lesson: Lesson?
+    }
+
+    /// The cut-outs by which a thing is being taught. Each lesson has a semaphore of its own, so that what comes too
+    /// late for one doesn't end the next.
+    private struct Lesson {
+        var cutouts: [Cutout] = []
+        let wanted: Int
+        let isComplete: DispatchSemaphore
     }
 
     private let state = Mutex(State())
     /// The process, and whether it works; nil if none is running.
     private let process = Mutex<FeatureProcess?>(nil)
     private let isWanted = DispatchSemaphore(value: 0)
-    private let isTaught = DispatchSemaphore(value: 0)
     private let learning = Atomic<Bool>(false)
     /// Held by the one that collects.
-    private let lesson = Mutex<Void>(())
+    private let collecting = Mutex<Void>(())
 
     /// Seconds without a thing after which the process and the thread end.
     private static let idleTimeout = 10.0
@@ -63,17 +68,19 @@ public final class ThingRecognizer: Sendable {
         process.withLock { slot in slot = nil }
     }
 
-    /// Collects pictures of the largest thing that a mask in use looks at, some time apart. Waits for them.
+    /// Collects pictures of the thing that is held up while a mask in use looks at things, some time apart. Waits for
+    /// them.
     /// - Returns: fewer than wanted after a timeout; nil if others are being collected.
     public func collect(_ count: Int, seconds: Double) -> [Cutout]? {
-        lesson.withLockIfAvailable { _ in
-            state.withLock { ($0.lesson, $0.wanted) = ([], count) }
+        collecting.withLockIfAvailable { _ in
+            let isComplete = DispatchSemaphore(value: 0)
+            state.withLock { $0.lesson = Lesson(wanted: count, isComplete: isComplete) }
             learning.store(true, ordering: .releasing)
-            _ = isTaught.wait(timeout: .now() + seconds)
+            _ = isComplete.wait(timeout: .now() + seconds)
             learning.store(false, ordering: .releasing)
             return state.withLock { state in
-                defer { (state.lesson, state.wanted) = ([], 0) }
-                return state.lesson
+                defer { state.lesson = nil }
+                return state.lesson?.cutouts ?? []
             }
         }
     }
@@ -83,17 +90,19 @@ public final class ThingRecognizer: Sendable {
     /// Whether `learn` wants a cut-out.
     var isLearning: Bool { learning.load(ordering: .acquiring) }
 
-    /// Takes a cut-out of the thing that is being taught.
-    func learn(_ cutout: borrowing Cutout) {
+    /// Takes a cut-out of the thing that is being taught. Doesn't wait.
+    /// - Returns: false if it wasn't taken, and another one should follow.
+    func learn(_ cutout: borrowing Cutout) -> Bool {
         let copy = copy cutout
-        let isComplete = state.withLock { state in
-            guard state.lesson.count < state.wanted else { return false }
-            state.lesson.append(copy)
-            return state.lesson.count == state.wanted
-        }
-        guard isComplete else { return }
-        learning.store(false, ordering: .releasing)
-        isTaught.signal()
+        return state.withLockIfAvailable { state in
+            guard let lesson = state.lesson, lesson.cutouts.count < lesson.wanted else { return true }
+            state.lesson?.cutouts.append(copy)
+            if lesson.cutouts.count + 1 == lesson.wanted {
+                learning.store(false, ordering: .releasing)
+                lesson.isComplete.signal()
+            }
+            return true
+        } ?? false
     }
 
     /// Whether a request would be taken.

@@ -65,8 +65,10 @@ public struct ThingTracker: ~Copyable {
     /// - Parameters:
     ///   - waits: whether all things are to be named in this very frame, such as a photo.
     ///   - time: seconds, by the source's clock.
+    ///   - isOnHead: tells whether a place is on somebody's head, which isn't what is taught.
     public mutating func update(
-        _ frame: borrowing Frame, _ taught: TaughtThings, _ recognizer: ThingRecognizer, waits: Bool, at time: Double
+        _ frame: borrowing Frame, _ taught: TaughtThings, _ recognizer: ThingRecognizer, waits: Bool, at time: Double,
+        isOnHead: (Point) -> Bool = { _ in false }
     ) {
         let view = frame.view
         if let lastTime, time < lastTime || time > lastTime + 1 { reset() }
@@ -76,12 +78,11 @@ public struct ThingTracker: ~Copyable {
         if segmenter.layout != view.layout { segmenter = Segmenter(view.layout) }
         segmenter.update(view)
         follow(segmenter.regions, at: time)
-        if recognizer.isLearning, let largest = segmenter.regions.first,
-            !(taughtTime...taughtTime + Self.lessonInterval).contains(time)
+        if recognizer.isLearning, !(taughtTime...taughtTime + Self.lessonInterval).contains(time),
+            let held = ThingFinder.heldUp(segmenter.regions, isOnHead: isOnHead)
         {
-            cutout.cut(largest, from: view, segmenter)
-            recognizer.learn(cutout)
-            taughtTime = time
+            cutout.cut(held, from: view, segmenter)
+            if recognizer.learn(cutout) { taughtTime = time }
         }
         if waits {
             for i in tracks.indices where tracks[i].isSeen && tracks[i].due <= time {

@@ -58,7 +58,10 @@ final class ContactSheet {
         (self.context, self.file) = (context, file)
         cell = maxPoses == 1 ? 220 : 280
         let side = cell * Self.fine
-        target = context.artTarget(Pose.layout(side: side))
+        var target = context.artTarget(Pose.layout(side: side))
+        // Things that the user has taught are not in the picture. Without them, masks show an example.
+        target.things = nil
+        self.target = target
         let (poses, isGrid) = (Poses(), maxPoses == 1)
         self.poses = poses
         var tracker = try context.tracker()

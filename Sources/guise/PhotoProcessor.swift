@@ -44,7 +44,7 @@ final class PhotoProcessor: Sendable {
         }
     }
 
-    /// The human faces of a photo, which get the masks, with the landmarks at which these are drawn.
+    /// The faces of a photo, which get the masks, with the landmarks at which these are drawn on human ones.
     /// - Returns: the faces; nil if too many photos are waiting.
     /// - Throws: `Problem` of kind `unusable` if it isn't a photo.
     func faces(
@@ -61,7 +61,12 @@ final class PhotoProcessor: Sendable {
                         PhotoFaces.LandmarkedFace(
                             box: box, landmarks: (0..<68).map { face.landmarks[$0] }, corrected: correction != nil))
                 }
-                return PhotoFaces(of: hash, layout, faces)
+                let places = pipeline.tracker.faces.map { face in
+                    let place = FacePlace(face)
+                    return PhotoFaces.Place(
+                        eyes: place.eyes, eyeDistance: place.eyeDistance, roll: place.roll, in: layout)
+                }
+                return PhotoFaces(of: hash, layout, faces, at: places)
             }
         }
     }

@@ -139,6 +139,8 @@ final class Thumbnails: Sendable {
         let library = context.library
         var target = context.artTarget(layout)
         target.choices = selection.choices
+        // Things that the user has taught are not in the picture. Without them, masks show an example.
+        target.things = nil
         if let summary = library.summary(of: selection.mask) {
             for (key, value) in selection.choices where summary.options[key]?.allows(value) == false {
                 throw RequestError(.badValue, "'\(brief(key))' of '\(selection.mask)' is not valid")

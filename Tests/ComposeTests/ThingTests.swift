@@ -138,6 +138,17 @@ private func lessons(_ thing: DrawnThing, seed: Int = 1, count: Int = 3) -> [Cut
         #expect(changes(mask, PixelRect(x: 0, y: 0, width: 250, height: 100)) > 500)
     }
 
+    @Test func `a picture of the mask shows an example, where nothing can be recognised`() throws {
+        var target = ArtTarget(picture.frame().layout)
+        target.things = nil
+        var fields = try Fields(try JSON(Array(#"{"kind": "objects"}"#.utf8), file: "mask.json"), file: "mask.json")
+        let layer = try MaskLayer(&fields, folder: masksFolder, target: target)
+        let mask = Mask(name: "test", title: "", author: "", licence: "", tags: [], layers: [layer])
+        #expect(mask.warnings.isEmpty)
+        #expect(changes(mask, PixelRect(x: 640, y: 420, width: 600, height: 300)) > 5000, "a thing with its name")
+        #expect(changes(mask, PixelRect(x: 0, y: 0, width: 300, height: 160)) > 2000, "how many there are")
+    }
+
     @Test func `a taught thing is a trigger`() throws {
         let sign = #"{"kind": "effect", "mode": "grey", "when": {"object": "card"}}"#
         let corner = PixelRect(x: 1100, y: 600, width: 100, height: 100)

@@ -46,6 +46,10 @@ struct RequestTests {
             ConfigurationRequest.set(mask: "santa", key: "opacity", value: 0.5)
         ),
         (
+            #"{"request":"set","mask":"stamps","key":"items","value":"[]","step":7}"#,
+            ConfigurationRequest.set(mask: "stamps", key: "items", value: "[]", step: 7)
+        ),
+        (
             #"{"request":"set","key":"camera.when","value":"always"}"#,
             ConfigurationRequest.set(mask: nil, key: "camera.when", value: "always")
         ),

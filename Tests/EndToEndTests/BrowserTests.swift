@@ -619,6 +619,114 @@ extension EndToEnd {
             #expect(stage.comes { try stamps().first?["art"]?.string != "wreath" })
         }
 
+        @Test func `a stamp on each face is placed by hand on a photo, and each drag is undone alone`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func wreath() throws -> JSON? {
+                let worn = try stage.guise.ask("status")["masks"]?.elements ?? []
+                let text = worn.first { $0["name"]?.string == "stamps" }?["choices"]?["items"]?.string ?? "[]"
+                return try JSON(Array(text.utf8), file: "stamps").elements.last
+            }
+            func numbers(_ json: JSON?) -> [Double] { json?.elements.compactMap(\.number) ?? [] }
+            // The face is elsewhere, and smaller, than in the live picture.
+            try browser.run(
+                """
+                return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))
+                    .then((answer) => answer.blob()).then(createImageBitmap).then((face) => new Promise((resolve) => {
+                    const canvas = document.createElement("canvas");
+                    [canvas.width, canvas.height] = [800, 450];
+                    const pen = canvas.getContext("2d");
+                    pen.fillStyle = "#8a9098";
+                    pen.fillRect(0, 0, 800, 450);
+                    pen.drawImage(face, 460, 90, 300, 300);
+                    canvas.toBlob((blob) => {
+                        window.mine = blob;
+                        const files = new DataTransfer();
+                        files.items.add(new File([blob], "me.jpg", {type: "image/jpeg"}));
+                        dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+                        resolve();
+                    }, "image/jpeg", 0.95);
+                }));
+                """)
+            try #require(browser.waits(for: "document.querySelector('#photo').naturalWidth > 0"))
+            #expect(try browser.text("document.querySelector('#photo-says').textContent") == "1 face")
+            let bare = try stage.look(at: "#photo")
+            try browser.click(".mask[data-mask=stamps]")
+            let handles = ".stamp-handles [data-stamp='1']"
+            try #require(browser.waits(for: "document.querySelector(\"\(handles)\")?.hidden === false"))
+            #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
+
+            // From the middle of the eyes to the handle, and from eye to eye, in pixels of the photo.
+            let offset = try browser.run(
+                """
+                return import("/session.js")
+                    .then((session) => session.request("/photo/faces", {method: "POST", body: window.mine}))
+                    .then((answer) => answer.json()).then(({faces, width, height}) => {
+                    const middle = (from, to) => [0, 1].map((axis) => faces[0].landmarks.slice(from, to)
+                        .reduce((sum, point) => sum + point[axis], 0) / (to - from));
+                    const [both, one, other] = [middle(36, 48), middle(36, 42), middle(42, 48)];
+                    const photo = document.querySelector("#photo").getBoundingClientRect();
+                    const scale = Math.min(photo.width / width, photo.height / height);
+                    const handle = document.querySelector("\(handles) .stamp-move").getBoundingClientRect();
+                    const x = (handle.x + handle.width / 2 - photo.x - (photo.width - width * scale) / 2) / scale;
+                    const y = (handle.y + handle.height / 2 - photo.y - (photo.height - height * scale) / 2) / scale;
+                    return [x - both[0], y - both[1], Math.hypot(one[0] - other[0], one[1] - other[1])];
+                });
+                """
+            ).elements.compactMap(\.number)
+            try #require(offset.count == 3)
+            #expect(abs(offset[0]) < 0.25 * offset[2], "\(offset)")
+            #expect(offset[1] > 0.1 * offset[2] && offset[1] < 0.6 * offset[2], "\(offset)")
+
+            // Each change is a step, however quickly they follow each other.
+            let placed = try stage.look(at: "#photo")
+            try browser.drag("\(handles) .stamp-move", by: (-60, 0))
+            try browser.drag("\(handles) .stamp-turn", by: (0, 40))
+            #expect(stage.comes { try wreath()?["turn"]?.number ?? 0 > 5 })
+            let (at, size) = (try numbers(wreath()?["at"]), try wreath()?["size"]?.number)
+            #expect(try wreath()?["on"]?.string == "face" && at.first ?? 0 < -0.3 && size != 6.2)
+            #expect(stage.comes { try difference(placed, stage.look(at: "#photo")) > 1 })
+            try browser.run("document.activeElement.blur()")
+            try browser.chord(Key.control, key: "z")
+            #expect(stage.comes { try wreath()?["turn"]?.number ?? 0 == 0 })
+            #expect(try numbers(wreath()?["at"]).first ?? 0 < -0.3, "the first drag stays")
+            try browser.chord(Key.control, key: "z")
+            #expect(stage.comes { try numbers(wreath()?["at"]).first ?? 0 == 0 })
+            try browser.click("#photo-close")
+        }
+
+        @Test func `what is held up is taught, named and forgotten on the page`() throws {
+            let scratch = try ScratchFolder()
+            let clip = scratch.path("held.y4m")
+            try Data(DrawnPicture.heldCard).write(to: URL(fileURLWithPath: clip))
+            let stage = try Stage(Stage.start(["--source", clip, "--realtime", "--loop"], in: scratch))
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=objects]")
+            try #require(browser.waits(for: "document.querySelector('.things input')"))
+            let teach = "document.querySelector('.things [type=submit]')"
+            // Without a name, the field for it is what is next.
+            try browser.run("\(teach).click()")
+            #expect(try browser.text("document.activeElement.ariaLabel") == "Name of a thing")
+            try browser.run("document.querySelector('.things input').value = ' red card '; \(teach).click()")
+            #expect(try browser.run("return \(teach).disabled").bool == true)
+            let names = "[...document.querySelectorAll('.things .pills button')].map((name) => name.innerText).join()"
+            #expect(browser.waits(for: "\(names) == 'red card'"))
+            #expect(try browser.run("return \(teach).disabled").bool == false)
+            #expect(try stage.guise.guise("things").out == "red card: 3 pictures\n")
+            // The name and the number in the corner, on a plain ground.
+            func corner() throws -> Double {
+                let picture = try stage.look()
+                return (1..<5).flatMap { row in (1..<12).map { picture[3 * (row * 64 + $0)] } }.min() ?? 0
+            }
+            #expect(stage.comes { try corner() < 110 }, "it is named")
+            // A name that is taken is an error on the page.
+            try browser.run("document.querySelector('.things input').value = 'a/b'; \(teach).click()")
+            #expect(browser.waits(for: "document.querySelector('.toast.error')"))
+            try browser.run("document.querySelector('.things .pills button').click()")
+            #expect(browser.waits(for: "\(names) == ''"))
+            #expect(stage.comes { try corner() > 140 })
+        }
+
         @Test func `a photo gets the current masks, and again when they change`() throws {
             let stage = try Stage()
             let drop = """

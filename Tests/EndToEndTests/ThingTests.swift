@@ -39,6 +39,35 @@ import Testing
         #expect(try guise.guise("forget", "bean").errors.contains("nothing is taught as 'bean'"))
     }
 
+    @Test func `what is held up is taught by three pictures, and named from then on`() throws {
+        let scratch = try ScratchFolder()
+        let clip = scratch.path("held.y4m")
+        try Data(DrawnPicture.heldCard).write(to: URL(fileURLWithPath: clip))
+        let guise = try RunningGuise(
+            ["--source", clip, "--realtime", "--loop", "--sink", "null"], config: Self.config, in: scratch)
+        /// The dark pixels in the corner where things are counted; the ground is light.
+        func plate() throws -> Int {
+            let picture = try guise.snapshot()
+            var count = 0
+            for y in 0..<60 {
+                for x in 0..<200 where picture.bytes[3 * (y * picture.width + x)] < 90 { count += 1 }
+            }
+            return count
+        }
+        #expect(try plate() == 0)
+        let taught = try guise.guise("teach", "red card")
+        #expect(taught.code == 0 && taught.out.contains("'red card' is taught by 3 pictures"), "\(taught)")
+        #expect(try guise.guise("things").out == "red card: 3 pictures\n")
+        #expect(guise.waits { _ in try plate() > 300 }, "it is counted")
+        // What it is called already, it can't be called otherwise.
+        let again = try guise.guise("teach", "map")
+        #expect(again.code == 1 && again.errors.contains("taught already, as 'red card'"), "\(again)")
+        #expect(try guise.guise("forget", "red card").code == 0)
+        #expect(guise.waits { _ in try plate() == 0 })
+        #expect(try guise.guise("pause").code == 0)
+        #expect(try guise.guise("teach", "red card").errors.contains("`guise resume` first"))
+    }
+
     @Test func `nothing is taught from the camera while no mask looks at things`() throws {
         let guise = try RunningGuise(
             RunningGuise.sample + ["--sink", "null"], config: #"{\#(RunningGuise.smallOutput), "masks": []}"#)

@@ -80,6 +80,18 @@ import Testing
         #expect(throws: RequestError.self) { try history.undo() }
     }
 
+    @Test func `quick changes of different steps are undone one by one`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        for (step, text) in ["Ada", "Bob", "Cleo"].enumerated() {
+            _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "text", value: JSON(text), step: step)))
+        }
+        for text in ["Bob", "Ada", nil] {
+            #expect(try fixture.ask(.history(.undo))["change"]?.string == "set aa-choices text")
+            #expect(fixture.loader.selections.first?.choices["text"] == text)
+        }
+    }
+
     @Test func `whatever is undone, hidden faces stay hidden`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("ab-grey")))

@@ -54,7 +54,9 @@ final class FakeBackend: PageBackend {
         guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
         let face = PhotoFaces.LandmarkedFace(
             box: Rect(x: 0, y: 1, width: 2, height: 3), landmarks: [Point(1, 2.5)], corrected: true)
-        return PhotoFaces(of: PhotoHash(of: photo), FrameLayout(width: 4, height: 3, format: .i420), [face])
+        let layout = FrameLayout(width: 4, height: 3, format: .i420)
+        let place = PhotoFaces.Place(eyes: Point(1, 1.5), eyeDistance: 0.75, roll: 2, in: layout)
+        return PhotoFaces(of: PhotoHash(of: photo), layout, [face], at: [place])
     }
 
     func keep(corrections: [UInt8], of photo: PhotoHash) async throws {

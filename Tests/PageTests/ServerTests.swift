@@ -119,7 +119,9 @@ import Track
         #expect(found.status == 200 && found.headers["content-type"] == "application/json")
         let face = #"{"box":[0,1,2,3],"landmarks":[[1,2.5]],"corrected":true}"#
         let mean = HeadPlacement.meanHead.map { "[\($0.x),\($0.y)]" }.joined(separator: ",")
-        let text = #"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)],"meanFace":[\#(mean)]}"#
+        let place = #"{"eyes":[0.25,0.5],"eyeDistance":0.25,"roll":2}"#
+        let text =
+            #"{"photo":"\#(hash)","width":4,"height":3,"faces":[\#(face)],"places":[\#(place)],"meanFace":[\#(mean)]}"#
         #expect(try JSON(found.body, file: "answer") == JSON(Array(text.utf8), file: "answer"))
         // A photo for its faces may be as large as one for its masks.
         let large = png + [UInt8](repeating: 0, count: 1 << 20)

@@ -201,6 +201,51 @@ package struct DrawnPose: Sendable {
     }
 }
 
+/// A drawn hand that holds a thing, with the forearm that leads to it from outside the picture.
+package struct DrawnHand: Sendable {
+    package enum Grip: CaseIterable {
+        /// All fingers are before the thing.
+        case fist
+        /// The thumb is before the thing, the fingers are behind it.
+        case pinch
+    }
+
+    package var grip: Grip
+    /// Where the thumb ends, in pixels.
+    package var tip: Point
+    /// The direction in which the forearm leads away, radians clockwise from the right.
+    package var direction: Float
+    /// Half of the fist's breadth, pixels.
+    package var size: Float
+    package var skin: SIMD3<Float>
+    /// The colour of a sleeve, which begins at the wrist; nil: a bare arm.
+    package var sleeve: SIMD3<Float>?
+
+    package init(_ grip: Grip, tip: Point, direction: Float, size: Float, skin: SIMD3<Float>) {
+        (self.grip, self.tip, self.direction, self.size, self.skin) = (grip, tip, direction, size, skin)
+    }
+
+    /// The colour at a pixel; nil beside the hand.
+    /// - Parameter isBehind: of the part behind the thing instead of that before it.
+    package func color(at pixel: Point, isBehind: Bool) -> SIMD3<Float>? {
+        let d = (pixel - tip) / size
+        let (c, s) = (cos(direction), sin(direction))
+        // Along the arm, away from the thing; and across it.
+        let p = Point(d.x * c + d.y * s, -d.x * s + d.y * c)
+        let isThumb = ((p - [0.55, 0]) / [0.6, 0.24]).length < 1
+        let isFist = ((p - [1.15, 0.1]) / [0.95, 0.9]).length < 1
+        let isArm = p.x > 1.1 && abs(p.y - 0.1) < (sleeve != nil && p.x > 3.4 ? 0.8 : 0.62)
+        let isThere = isBehind ? isFist || isArm : isThumb || grip == .fist && (isFist || isArm)
+        guard isThere else { return nil }
+        if let sleeve, p.x > 3.4 { return sleeve * (1.05 - 0.3 * min(1, abs(p.y - 0.1))) }
+        // Round, so that it is darker towards its rim, with a crease around the thumb and between the fingers.
+        let thumbRim = ((p - [0.55, 0]) / [0.6, 0.24]).length
+        if grip == .fist, !isBehind, (0.93...1.1).contains(thumbRim) { return skin * 0.72 }
+        if isFist, !isThumb, p.x < 0.9, abs((p.y * 2.4).truncatingRemainder(dividingBy: 1)) < 0.1 { return skin * 0.75 }
+        return skin * (1.05 - 0.2 * min(1, abs(p.y - 0.1)))
+    }
+}
+
 /// The light of a drawn picture, and what things lie on.
 package struct DrawnLight: Sendable {
     package var ground: SIMD3<Float> = [0.82, 0.8, 0.76]
@@ -219,8 +264,8 @@ package struct DrawnLight: Sendable {
 package struct DrawnPicture {
     package var light = DrawnLight()
     package var things: [(thing: DrawnThing, pose: DrawnPose)] = []
-    /// A forearm and a hand from the picture's lower edge to a place.
-    package var hand: Point?
+    /// What holds the thing that was drawn last.
+    package var hand: DrawnHand?
     package var seed = 1
     package var (width, height) = (1280, 720)
 
@@ -233,6 +278,19 @@ package struct DrawnPicture {
                 let c = (color * light.gain).clamped(lowerBound: .zero, upperBound: .one) * 255
                 return [UInt8(c.x), UInt8(c.y), UInt8(c.z)]
             }
+    }
+
+    /// A clip of pictures of the same size, each for some frames, as YUV4MPEG2, for the program to read.
+    package static func clip(_ pictures: [DrawnPicture], frames: Int, rate: Int) -> [UInt8] {
+        guard let first = pictures.first else { return [] }
+        var file = Array("YUV4MPEG2 W\(first.width) H\(first.height) F\(rate):1 Ip A1:1 C420jpeg\n".utf8)
+        for picture in pictures {
+            let frame = picture.frame(.i420)
+            var bytes: [UInt8] = []
+            for i in 0..<frame.bytes.count { bytes.append(frame.bytes[i]) }
+            for _ in 0..<frames { file += Array("FRAME\n".utf8) + bytes }
+        }
+        return file
     }
 
     package func frame(_ format: PixelFormat = .i420) -> Frame { encode(colors, format) }
@@ -261,6 +319,7 @@ package struct DrawnPicture {
                 }
             }
         }
+        if let hand { draw(hand, isBehind: true, on: &rgb) }
         for (thing, pose) in things {
             let reach = thing.reach * pose.scale
             for y in rows(pose.center.y, 1.1 * reach) {
@@ -275,7 +334,7 @@ package struct DrawnPicture {
                 }
             }
         }
-        if let hand { draw(hand, on: &rgb) }
+        if let hand { draw(hand, isBehind: false, on: &rgb) }
         return rgb
     }
 
@@ -289,16 +348,22 @@ package struct DrawnPicture {
         return first..<max(first, min(width, Int(center + reach) + 1))
     }
 
-    /// A forearm with a fist, of which a thumb lies before the thing.
-    private func draw(_ hand: Point, on rgb: inout [SIMD3<Float>]) {
-        let skin: SIMD3<Float> = [0.8, 0.58, 0.47]
+    private func draw(_ hand: DrawnHand, isBehind: Bool, on rgb: inout [SIMD3<Float>]) {
         for y in 0..<height {
             for x in 0..<width {
-                let p = Point(Float(x), Float(y))
-                let arm = p.y > hand.y && abs(p.x - hand.x - (p.y - hand.y) * 0.25) < 55
-                let fist = ((p - hand - Point(0, 50)) / Point(75, 70)).length < 1
-                let thumb = ((p - hand + Point(0, 12)) / Point(18, 40)).length < 1
-                if arm || fist || thumb { rgb[y * width + x] = skin * (0.9 + 0.0015 * (p.x - hand.x)) }
+                var (sum, count) = (SIMD3<Float>.zero, Float(0))
+                for k in 0..<4 {
+                    let part = Point(Float(x) + (k & 1 == 0 ? -0.25 : 0.25), Float(y) + (k < 2 ? -0.25 : 0.25))
+                    guard let color = hand.color(at: part, isBehind: isBehind) else {
+                        // Most pixels are far from it.
+                        if k == 0, (part - hand.tip).length > 3 * hand.size { break }
+                        continue
+                    }
+                    (sum, count) = (sum + color, count + 1)
+                }
+                guard count > 0 else { continue }
+                let i = y * width + x
+                rgb[i] += (sum / count - rgb[i]) * (count / 4)
             }
         }
     }
@@ -353,6 +418,68 @@ extension DrawnPicture {
             )
         ]
         return picture
+    }
+
+    /// A thing that is held up by a hand.
+    /// - Parameter share: the part of the thing that the hand covers.
+    package static func held(
+        _ thing: DrawnThing, _ grip: DrawnHand.Grip, covering share: Float, seed: Int
+    ) -> DrawnPicture {
+        var dice = Dice(seed &* 6151 &+ 11)
+        let skins: [SIMD3<Float>] = [[0.8, 0.58, 0.47], [0.9, 0.7, 0.6], [0.62, 0.42, 0.3], [0.4, 0.26, 0.19]]
+        var picture = scene([], seed: seed)
+        let scale = dice.number(80...140)
+        let pose = DrawnPose(
+            center: Point(dice.number(500...780), dice.number(280...420)), scale: scale,
+            angle: dice.number(0...(2 * .pi)), tilt: dice.number(0...0.4), tiltAxis: dice.number(0...(2 * .pi)),
+            instance: dice.index(1000), shadow: 0)
+        // Arms come from below, and from the sides.
+        var hand = DrawnHand(
+            grip, tip: pose.center, direction: dice.number(0.1...(.pi - 0.1)), size: scale * dice.number(0.55...0.8),
+            skin: skins[dice.index(skins.count)])
+        let away = Point(cos(hand.direction), sin(hand.direction))
+        let aside = Point(-away.y, away.x) * dice.number(-0.3...0.3)
+        picture.things = [(thing, pose)]
+        // From beside the thing towards its middle, until it covers enough.
+        var distance = 1.3 * thing.reach
+        repeat {
+            hand.tip = pose.center + (away * distance + aside) * scale
+            distance -= 0.02
+        } while distance > -0.6 && coveredShare(thing, pose, hand) < share
+        let sleeves: [SIMD3<Float>?] = [nil, nil, [0.25, 0.3, 0.42], [0.7, 0.16, 0.14]]
+        hand.sleeve = sleeves[dice.index(sleeves.count)]
+        picture.hand = hand
+        return picture
+    }
+
+    private static func coveredShare(_ thing: DrawnThing, _ pose: DrawnPose, _ hand: DrawnHand) -> Float {
+        let reach = Int(thing.reach * pose.scale)
+        var (covered, all) = (Float(0), Float(0))
+        for y in stride(from: -reach, through: reach, by: 4) {
+            for x in stride(from: -reach, through: reach, by: 4) {
+                let pixel = pose.center + Point(Float(x), Float(y))
+                guard thing.contains(pose.local(pixel)) else { continue }
+                all += 1
+                covered += hand.color(at: pixel, isBehind: false) == nil ? 0 : 1
+            }
+        }
+        return covered / max(1, all)
+    }
+
+    /// A clip of three seconds in which a red card is held up.
+    package static var heldCard: [UInt8] {
+        let poses: [(center: Point, angle: Float, tilt: Float)] = [
+            ([640, 330], 0.2, 0), ([660, 320], 0.35, 0.2), ([620, 340], 0, 0.1),
+        ]
+        let pictures = poses.map { place in
+            var picture = DrawnPicture()
+            let pose = DrawnPose(center: place.center, scale: 130, angle: place.angle, tilt: place.tilt, shadow: 0)
+            picture.things = [(DrawnThing(.card, 0), pose)]
+            let tip = place.center + Point(20, 45)
+            picture.hand = DrawnHand(.pinch, tip: tip, direction: 1.3, size: 80, skin: [0.8, 0.58, 0.47])
+            return picture
+        }
+        return clip(pictures, frames: 5, rate: 5)
     }
 
     /// Several things in any pose, with uneven light and shadows.

@@ -3,8 +3,8 @@ import JSON
 /// Requests for the configuration, and for the options of masks.
 public enum ConfigurationRequest: RequestGroup {
     /// Set a value. With a mask: its opacity, or one of the named choices of its layers. Without one: a configuration
-    /// key.
-    case set(mask: String?, key: String, value: JSON)
+    /// key. Values of one key that follow each other quickly are undone together, but not those of different steps.
+    case set(mask: String?, key: String, value: JSON, step: Int? = nil)
     /// Return the current configuration.
     case configuration
     /// Read the configuration file again.
@@ -21,7 +21,8 @@ public enum ConfigurationRequest: RequestGroup {
         case .set:
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
-            self = .set(mask: mask, key: key, value: try fields.value(of: key))
+            let step = fields.has("step") ? try fields.integer("step", in: 0...Int(Int32.max)) : nil
+            self = .set(mask: mask, key: key, value: try fields.value(of: key), step: step)
         case .configuration: self = .configuration
         case .reload: self = .reload
         case .save: self = .save
@@ -33,11 +34,13 @@ public enum ConfigurationRequest: RequestGroup {
         switch name {
         case .set:
             RequestHelp(
-                keys: "`mask` (optional), `key`, `value`",
+                keys: "`mask` (optional), `key`, `value`; `step` (optional)",
                 """
                 with a mask, sets an option of it: `opacity` (0 to 1, or `"50%"`), or one of its options: a colour \
                 (`"#d02030"`, or a name such as `"navy"`), `palette`, `text`, `picture` (a name, or the absolute path \
-                of a file). Without one, sets a configuration key, given by its path (`"camera.when"`), and saves it
+                of a file). Without one, sets a configuration key, given by its path (`"camera.when"`), and saves it. \
+                Values of an option that come within a second of each other, such as those of a slider, are undone \
+                together, unless their `step` differs, a whole number from 0: each drag may have one
                 """)
         case .configuration: RequestHelp("the current configuration: its `file` (or null) and all `values`")
         case .reload: RequestHelp("reads the configuration file again")
@@ -53,8 +56,8 @@ public enum ConfigurationRequest: RequestGroup {
     /// The request's name and keys.
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {
-        case .set(let mask, let key, let value):
-            (.set, ["mask": mask.map { JSON($0) }, "key": JSON(key), "value": value])
+        case .set(let mask, let key, let value, let step):
+            (.set, ["mask": mask.map { JSON($0) }, "key": JSON(key), "value": value, "step": step.map { JSON($0) }])
         case .configuration: (.configuration, [:])
         case .reload: (.reload, [:])
         case .save: (.save, [:])

@@ -11,8 +11,8 @@ struct ConfigurationHandler {
 
     func handle(_ request: ConfigurationRequest) throws -> Answer {
         switch request {
-        case .set(let mask?, let key, let value): try set(mask, key, value)
-        case .set(nil, let key, let value):
+        case .set(let mask?, let key, let value, _): try set(mask, key, value)
+        case .set(nil, let key, let value, _):
             .immediate(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
         case .configuration: .immediate(store.current)
         case .reload: .immediate(ReloadReply(notes: try store.reload()))

@@ -74,7 +74,7 @@ final class Daemon: RequestResponder {
         case .device(let request): devices.handle(request)
         case .configuration(let request):
             // A slider sends many values for one key.
-            try history.record(command.summary, key: command.summary) { try configurations.handle(request) }
+            try history.record(command.summary, key: command.step) { try configurations.handle(request) }
         case .service(let request): service.handle(request)
         }
     }
@@ -144,4 +144,7 @@ extension Command {
         let words = ["request", "mask", "name", "device", "key"].compactMap { json[$0]?.string }
         return (words + (json["masks"]?.elements.compactMap(\.string) ?? [])).joined(separator: " ")
     }
+
+    /// What quick changes have in common if they are undone together.
+    fileprivate var step: String { "\(summary) \(json["step"]?.text ?? "")" }
 }

@@ -70,8 +70,8 @@ struct ThingHandler {
         guard cutouts.count == Self.snapshots else {
             throw RequestError(
                 .notNow,
-                "nothing was seen that is held up before a plain background; hold '\(name)' up whole, at the picture's "
-                    + "middle, and try again")
+                "nothing was seen that is held up alone before a plain background; hold '\(name)' up whole, at the "
+                    + "picture's middle, and try again")
         }
         return try learn(name, cutouts)
     }
