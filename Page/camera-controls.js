@@ -128,19 +128,15 @@ export function showControls(reply) {
 export async function refresh() { showControls(await ask("camera")); }
 
 $("camera-reset").onclick = async () => {
-    const before = controls;
     const answer = await attempt(ask("camera", { action: "reset" }));
     if (!answer) return;
     showControls(answer);
-    toast(t("The camera has its own values again."), { actions: [toastButton(t("Undo"), () => attempt(restore(before)))] });
+    toast(t("The camera has its own values again."), { actions: [toastButton(t("Undo"), () => $("undo").click())] });
 };
-
-/// Sets all controls as they were. Those that the camera set itself follow their automatic control.
-async function restore(before) {
-    for (const { name, value, automatic, inactive } of before) {
-        if (!automatic && !inactive && current(name)?.value !== value) await set(name, value);
-    }
-}
 
 // Another camera has other controls. After its automatic ones have done their work, their values are others.
 on("camera", ({ camera }) => { if (camera === "open") refresh().catch(() => {}); });
+// Undo and redo, and other clients, change controls too.
+on("history", ({ undo, redo }) => {
+    if ([undo, redo].some((change) => change?.startsWith("camera "))) refresh().catch(() => {});
+});

@@ -140,8 +140,9 @@ export function formatSize(bytes) {
     return number(value, { style: "unit", unit, minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/// Capitalizes the first letter.
-export const capitalize = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+/// Capitalizes the first letter, but for names that have none.
+export const capitalize = (words) =>
+    /^(ffmpeg|v4l2)/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
 
 /// Shortens a path with "~" for the home folder: "~/Pictures/Guise".
 export const abbreviateHome = (path) => path.replace(/^\/home\/[^/]+/, "~");

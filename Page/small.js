@@ -103,8 +103,8 @@ export function mount(view, isMirrored) {
     ask("status").then(showState, () => {});
 }
 
-/// The width and height of the small view at first, in pixels.
-const size = { width: 320, height: 330 };
+/// The width and height of the small view at first, in pixels: those of a picture of 16:9 and of what is below it.
+const size = { width: 320, height: 286 };
 
 /// Opens the small view, or closes it if it is open.
 export async function openSmall(isMirrored) {
@@ -114,7 +114,12 @@ export async function openSmall(isMirrored) {
         view.document.title = "Guise";
         view.document.documentElement.lang = document.documentElement.lang;
         view.document.documentElement.dir = document.documentElement.dir;
-        view.document.head.append(make("link", { rel: "stylesheet", href: "/style.css" }));
+        // The picture has its size once the styles are there, and is asked for in that size.
+        const styles = make("link", { rel: "stylesheet", href: "/style.css" });
+        const loaded = new Promise((done) => { styles.onload = styles.onerror = done; });
+        view.document.head.append(styles);
+        await loaded;
+        if (view.closed) return;
         mount(view, isMirrored);
     } else if (!open("/small.html", "guise-small", `popup,width=${size.width},height=${size.height}`)) {
         throw new Error("The browser did not allow a new window; allow pop-up windows for this page.");

@@ -179,13 +179,18 @@ $("snapshot").onclick = () => {
 };
 
 let recording = null;
+/// Whether a recording has ended, and its file is being completed.
+let isSaving = false;
 
 $("record").onclick = async () => {
     // Not `disabled`, which would remove the focus.
     if ($("record").ariaBusy === "true") return;
     $("record").ariaBusy = "true";
     if (recording) {
+        isSaving = true;
+        tick();
         const taken = await attempt(ask("record", { action: "stop" }));
+        isSaving = false;
         showRecording(null);
         if (taken) attempt(keep(taken, { saved: true }));
         if (taken?.problem) relay(taken.problem, { error: true });
@@ -203,12 +208,13 @@ function showRecording(now) {
     setPressed($("record"), recording);
     document.title = recording ? "● Guise" : "Guise";
     $("record").setAttribute("aria-label", recording ? t("Stop recording") : t("Record"));
-    $("chip-recording").hidden = !recording;
+    $("chip-recording").hidden = !recording && !isSaving;
     tick();
 }
 
 /// Updates the duration between two reports.
 function tick() {
+    if (isSaving) return void ($("chip-recording").textContent = t("Saving …"));
     if (!recording) return;
     const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
     $("chip-recording").textContent = [recording.problem ? t("Stopped") : t("REC"), formatDuration(seconds), formatSize(recording.bytes)].filter(Boolean).join("  ");

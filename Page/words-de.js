@@ -311,6 +311,7 @@ export default {
     "Stop recording": "Aufnahme beenden",
     "Stopped": "Angehalten",
     "REC": "REC",
+    "Saving …": "Wird gespeichert …",
     "Paused": "Pausiert",
     "No face to zoom to": "Kein Gesicht zum Zoomen",
     "No face": "Kein Gesicht",

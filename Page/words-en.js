@@ -318,6 +318,7 @@ export default [
     "Stop recording",
     "Stopped",
     "REC",
+    "Saving …",
     "Paused",
     "No face to zoom to",
     "No face",

@@ -311,6 +311,7 @@ export default {
     "Stop recording": "Detener la grabación",
     "Stopped": "Detenida",
     "REC": "REC",
+    "Saving …": "Guardando…",
     "Paused": "En pausa",
     "No face to zoom to": "No hay ninguna cara que ampliar",
     "No face": "Ninguna cara",

@@ -311,6 +311,7 @@ export default {
     "Stop recording": "録画を終了",
     "Stopped": "停止しました",
     "REC": "REC",
+    "Saving …": "保存しています…",
     "Paused": "一時停止中",
     "No face to zoom to": "ズームする顔がありません",
     "No face": "顔なし",

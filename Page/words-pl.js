@@ -311,6 +311,7 @@ export default {
     "Stop recording": "Zakończ nagrywanie",
     "Stopped": "Zatrzymano",
     "REC": "REC",
+    "Saving …": "Zapisywanie…",
     "Paused": "Wstrzymano",
     "No face to zoom to": "Brak twarzy do przybliżenia",
     "No face": "Brak twarzy",

@@ -311,6 +311,7 @@ export default {
     "Stop recording": "Parar a gravação",
     "Stopped": "Parada",
     "REC": "REC",
+    "Saving …": "Salvando…",
     "Paused": "Em pausa",
     "No face to zoom to": "Nenhum rosto para aproximar",
     "No face": "Nenhum rosto",

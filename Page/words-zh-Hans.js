@@ -311,6 +311,7 @@ export default {
     "Stop recording": "停止录制",
     "Stopped": "已停止",
     "REC": "REC",
+    "Saving …": "正在保存…",
     "Paused": "已暂停",
     "No face to zoom to": "没有可放大的脸",
     "No face": "没有脸",

@@ -75,6 +75,9 @@ public struct Clip: FrameSource, ~Copyable {
     /// Whether the file is a single picture.
     public var isPhoto: Bool { file.isPhoto }
 
+    /// The number of frames, as far as the file tells.
+    public var expectedFrames: Int? { file.expected }
+
     /// Lends the next frame once it is complete. Does not block.
     /// - Throws: `Problem` of kind `gone` if the decoder was killed, `unusable` if the file yielded no frame, and what
     ///   `body` throws.

@@ -25,8 +25,9 @@ public final class Recorder: Sendable {
         /// The index of the first filled frame, and the number of filled frames.
         var first = 0
         var count = 0
-        /// How often to write each frame: a late frame also replaces those that are missing before it.
-        var times = [8 of Int](repeating: 1)
+        /// The number of frames that are missing before each: the one before stays for these, so that each frame comes
+        /// at its own time, in step with the sound.
+        var gaps = [8 of Int](repeating: 0)
         var isOpen = true
     }
 
@@ -84,20 +85,21 @@ public final class Recorder: Sendable {
         let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
-        // Frames in a file have a constant rate, so a late frame is repeated for those that are missing.
-        let wanted = Int(seconds * rate) + 1
-        let times = wanted - due.load(ordering: .relaxed)
-        guard times > 0 else { return }
+        // Frames in a file have a constant rate. The nearest place is taken: frames that come at the file's own rate,
+        // half an interval early or late at most, then have one each.
+        let place = Int((seconds * rate).rounded())
+        let gap = place - due.load(ordering: .relaxed)
+        guard gap >= 0 else { return }
         let isTaken = queue.withLockIfAvailable { (queue) -> Bool in
-            guard queue.isOpen, queue.count < queue.times.count else { return false }
-            let index = (queue.first + queue.count) % queue.times.count
+            guard queue.isOpen, queue.count < queue.gaps.count else { return false }
+            let index = (queue.first + queue.count) % queue.gaps.count
             queue.frames[index].copy(frame)
-            queue.times[index] = times
+            queue.gaps[index] = gap
             queue.count += 1
             return true
         }
         if isTaken == true {
-            due.store(wanted, ordering: .relaxed)
+            due.store(place + 1, ordering: .relaxed)
             filled.signal()
         } else {
             state.withLockIfAvailable { $0.dropped += 1 }
@@ -153,21 +155,26 @@ public final class Recorder: Sendable {
     private func write(_ file: inout FileSink, _ spare: inout PublishableCopy) -> Problem? {
         while true {
             filled.wait()
-            let times = queue.withLock { (queue) -> Int? in
-                guard queue.count > 0 else { return queue.isOpen ? 0 : nil }
-                swap(&queue.frames[queue.first], &spare)
-                let times = queue.times[queue.first]
-                queue.first = (queue.first + 1) % queue.times.count
-                queue.count -= 1
-                return times
+            let (isOpen, next) = queue.withLock { (queue) -> (isOpen: Bool, gap: Int?) in
+                (queue.isOpen, queue.count > 0 ? queue.gaps[queue.first] : nil)
             }
-            guard let times else { return nil }
+            guard let gap = next else {
+                guard isOpen else { return nil }
+                continue
+            }
             do {
-                for _ in 0..<times { try file.publish(spare.frame) }
+                // The last frame, which is in `spare`.
+                for _ in 0..<gap { try file.publish(spare.frame) }
+                queue.withLock { queue in
+                    swap(&queue.frames[queue.first], &spare)
+                    queue.first = (queue.first + 1) % queue.gaps.count
+                    queue.count -= 1
+                }
+                try file.publish(spare.frame)
             } catch { return error as? Problem ?? Problem(.system, "\(error)") }
             let seconds = Double(now() - began.load(ordering: .relaxed)) / 1e9
             state.withLock {
-                $0.frames += times
+                $0.frames += gap + 1
                 $0.seconds = seconds
             }
         }

@@ -62,6 +62,16 @@ final class CameraSettingsStore: Sendable {
         let controls: [CameraControl]
     }
 
+    /// What to go back to after a change of a camera's controls.
+    struct Earlier: Sendable {
+        let name: String
+        let bus: String
+        /// The values of the controls that have changed, but for those that the camera set itself.
+        let values: [String: Int32]
+        /// The values that were remembered.
+        let remembered: [String: Int32]
+    }
+
     /// The file; nil without a home folder.
     let path: String?
     private let access: Access
@@ -142,32 +152,81 @@ final class CameraSettingsStore: Sendable {
     /// - Parameters:
     ///   - control: its name; nil: all, to the camera's own defaults, and nothing is remembered any more.
     ///   - text: as `CameraControls.set` reads it.
-    /// - Returns: nil if there is no camera, as `controls(of:)`.
+    /// - Returns: the camera, and what `restore` goes back to if a value has changed; nil if there is no camera, as
+    ///   `controls(of:)`.
     /// - Throws: as `CameraControls.set`, and `Problem` if the camera can't be opened or the file is damaged.
-    func set(_ control: String?, to text: String, of source: SourceSpec?) throws -> Controlled? {
+    func set(
+        _ control: String?, to text: String, of source: SourceSpec?
+    ) throws -> (camera: Controlled, before: Earlier?)? {
         guard let path = source.flatMap(node) else { return nil }
         return try changing.withLock { _ in
             // Before the camera is changed: what can't be remembered isn't set.
             _ = try memory.withLock { try load(&$0) }
             let camera = try access.open(path)
+            let old = Self.values(of: camera)
             let isDefault = text.lowercased() == "default"
             var values: [(name: String, value: Int32)] = []
             if let control { values = try camera.set(control, to: text) } else { camera.reset() }
             let (name, bus) = (camera.capabilities.card, camera.capabilities.bus)
-            memory.withLock { memory in
-                var cameras = memory.cameras ?? []
-                var controls =
-                    control == nil ? [:] : Self.index(name, bus, in: cameras).map { cameras[$0].controls } ?? [:]
+            let remembered = remember(name, bus) { controls in
+                if control == nil { controls = [:] }
                 for (name, value) in values { controls[name] = isDefault && name == control ? nil : value }
-                // Also without values: those of another camera of the same name are not meant for this one any more.
-                cameras.removeAll { $0.name == name && $0.bus == bus }
-                cameras.append(Remembered(name: name, bus: bus, controls: controls))
-                memory.isChanged = memory.isChanged || cameras != memory.cameras
-                memory.cameras = Array(cameras.suffix(Self.maxCameras))
             }
-            return Self.controlled(camera, path)
+            let changed = Self.values(in: old, thatDifferFrom: Self.values(of: camera))
+            let before = Earlier(name: name, bus: bus, values: changed, remembered: remembered)
+            return (Self.controlled(camera, path), changed.isEmpty ? nil : before)
         }
     }
+
+    /// Goes back to a camera's earlier values, and to what was remembered for it. If it is no longer the one in use,
+    /// its controls are set when it is opened again.
+    /// - Returns: what to go back to in turn, and whether the camera was set now.
+    /// - Throws: `Problem` if the file is damaged.
+    func restore(_ earlier: Earlier, of source: SourceSpec?) throws -> (before: Earlier, isSet: Bool) {
+        try changing.withLock { _ in
+            _ = try memory.withLock { try load(&$0) }
+            let (name, bus) = (earlier.name, earlier.bus)
+            let remembered = remember(name, bus) { $0 = earlier.remembered }
+            guard let path = source.flatMap(node), let camera = try? access.open(path),
+                camera.capabilities.card == name, camera.capabilities.bus == bus
+            else { return (Earlier(name: name, bus: bus, values: [:], remembered: remembered), false) }
+            let old = Self.values(of: camera)
+            camera.restore(earlier.values)
+            let changed = Self.values(in: old, thatDifferFrom: Self.values(of: camera))
+            return (Earlier(name: name, bus: bus, values: changed, remembered: remembered), true)
+        }
+    }
+
+    /// Changes what is remembered for a camera, and returns what was.
+    private func remember(
+        _ name: String, _ bus: String, _ change: (inout [String: Int32]) -> Void
+    ) -> [String: Int32] {
+        memory.withLock { memory in
+            var cameras = memory.cameras ?? []
+            let before = Self.index(name, bus, in: cameras).map { cameras[$0].controls } ?? [:]
+            var controls = before
+            change(&controls)
+            // Also without values: those of another camera of the same name are not meant for this one any more.
+            cameras.removeAll { $0.name == name && $0.bus == bus }
+            cameras.append(Remembered(name: name, bus: bus, controls: controls))
+            memory.isChanged = memory.isChanged || cameras != memory.cameras
+            memory.cameras = Array(cameras.suffix(Self.maxCameras))
+            return before
+        }
+    }
+
+    /// The values that the camera has not set itself, by their controls' names.
+    private static func values(of camera: borrowing any CameraControls & ~Copyable) -> [String: Int32] {
+        let controls = camera.controls
+        let own = controls.filter { control in
+            !control.isInactive && control.governor(in: controls).map { $0.control.value == $0.byHand } ?? true
+        }
+        return Dictionary(own.map { ($0.name, $0.value) }) { first, _ in first }
+    }
+
+    private static func values(
+        in old: [String: Int32], thatDifferFrom new: [String: Int32]
+    ) -> [String: Int32] { old.filter { new[$0.key] != $0.value } }
 
     private static func controlled(
         _ camera: borrowing any CameraControls & ~Copyable, _ path: String

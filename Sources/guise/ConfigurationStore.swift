@@ -86,14 +86,20 @@ final class ConfigurationStore: Sendable {
         return now != version && !isOwn
     }
 
-    /// Reads the configuration file again. An invalid file changes nothing.
+    /// Reads the configuration file again. An invalid file changes nothing, and what was set and is not in the file yet
+    /// stays.
     /// - Returns: notes for the user.
     /// - Throws: `Problem` if the file is invalid.
     func reload() throws -> [String] {
         let path = latest.withLock { $0.file }
         guard let path else { return ["there is no configuration file: defaults apply"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-        return try apply { _ in fresh }
+        let keys = unsaved.withLock { $0 }
+        return try apply { now in
+            try keys.sorted().reduce(fresh) { text, key in
+                try now.value.json[path: key].map { try text.setting(key, $0) } ?? text
+            }
+        }
     }
 
     /// Writes the current configuration to its file, with the current masks as those of the next start.

@@ -29,10 +29,12 @@ extension EndToEnd {
                     isPublishing: false)
             }
 
-            /// - Parameter guise: one of the test's own; nil: the one that tests share, as it was at its start.
-            init(_ own: RunningGuise? = nil, width: Int = 1280) throws {
+            /// - Parameters:
+            ///   - own: one of the test's own; nil: the one that tests share, as it was at its start.
+            ///   - other: a browser of the test's own.
+            init(_ own: RunningGuise? = nil, in other: Browser? = nil, width: Int = 1280) throws {
                 guise = try own ?? Self.sample.get()
-                browser = try Self.browser.get()
+                browser = try other ?? Self.browser.get()
                 let told = try guise.guise("page", "--no-open")
                 let match = try #require(
                     told.out.firstMatch(of: /(http:\/\/127\.0\.0\.1:\d+\/)#[0-9a-f]{64}/), "\(told)")
@@ -154,9 +156,20 @@ extension EndToEnd {
 
         @Test func `a recording shows its time, ends, and plays`() throws {
             let stage = try Stage()
+            try stage.browser.run(
+                """
+                window.said = [];
+                const chip = document.querySelector("#chip-recording");
+                new MutationObserver(() => said.push(chip.hidden ? "" : chip.textContent))
+                    .observe(chip, { childList: true, attributes: true });
+                """)
             try stage.browser.click("#record")
             #expect(stage.browser.waits(for: "/0:0[5-9]/.test(document.querySelector('#chip-recording').textContent)"))
             try stage.browser.click("#record")
+            // Completing the file takes a while, in which the time does not go on.
+            #expect(stage.browser.waits(for: "document.querySelector('#chip-recording').hidden"))
+            let said = try stage.browser.run("return said").elements.compactMap(\.string)
+            #expect(said.last { !$0.isEmpty } == "Saving …" && said.first?.contains("REC") == true, "\(said)")
             // The browser plays it from memory.
             #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
@@ -382,6 +395,34 @@ extension EndToEnd {
             }
             #expect(stage.browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
             try expectFit(stage, widths: [320, 390, 620, 900, 1099, 1100, 1440, 2560])
+        }
+
+        @Test func `what a message covers at the end of a narrow page can be scrolled clear of it`() throws {
+            let stage = try Stage(width: 390)
+            let browser = stage.browser
+            try #require(browser.waits(for: "document.querySelectorAll('[data-mask]').length > 40"))
+            try browser.run(
+                "return import('/elements.js').then((page) => { page.toast('Saved.'); scrollTo(0, 1e6); })")
+            try browser.waitForLayout()
+            func bottom(_ selector: String) throws -> Double {
+                try browser.number(
+                    "[...document.querySelectorAll('\(selector)')].at(-1).getBoundingClientRect().bottom")
+            }
+            let top = try browser.number("document.querySelector('.toast').getBoundingClientRect().top")
+            #expect(try bottom("#masks li") <= top)
+            #expect(try bottom(".panel:not([hidden])") <= top)
+        }
+
+        @Test func `a thumbnail's place shows that it is being drawn, until it is there`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func animation(_ mask: String) -> String {
+                "getComputedStyle(document.querySelector('[data-mask=\(mask)] .face')).animationName"
+            }
+            // Far below, none is fetched yet.
+            #expect(try browser.text(animation("witch")) == "wait")
+            try #require(browser.waits(for: "document.querySelector('[data-mask=antennae] img').naturalWidth == 192"))
+            #expect(browser.waits(for: "\(animation("antennae")) == 'none'"))
         }
 
         /// Expects that nothing is beyond the edges of the page in any of its tabs.
@@ -1236,6 +1277,62 @@ extension EndToEnd {
                 "find . -path '*Trash/files/Me.png'; cat $(find . -name Me.png.trashinfo)")
             #expect(trash.contains("Trash/files/Me.png") && trash.contains("Path=") && trash.contains("DeletionDate="))
             #expect(try stage.guise.end().code == 0)
+        }
+
+        @Test(.needsScreen)
+        func `the small view is in a window that stays on top, with a sharp picture, six masks and Panic`() throws {
+            let scratch = try ScratchFolder()
+            // Headless browsers have no such windows.
+            let screen = try Screen(in: scratch)
+            let browser = try Browser(in: scratch, on: screen)
+            let stage = try Stage(in: browser)
+            try browser.run(
+                """
+                window.view = () => documentPictureInPicture.window.document;
+                window.picture = () => {
+                    const pen = new OffscreenCanvas(64, 36).getContext("2d");
+                    pen.drawImage(view().querySelector("canvas"), 0, 0, 64, 36);
+                    return [...pen.getImageData(0, 0, 64, 36).data].filter((_, at) => at % 4 < 3);
+                };
+                """)
+            func picture() throws -> [Double] { try browser.run("return picture()").elements.compactMap(\.number) }
+            try browser.click("#small")
+            try #require(browser.waits(for: "view().querySelectorAll('.small-list button').length == 6"))
+            // As many pixels as are seen.
+            #expect(browser.waits(for: "view().querySelector('canvas').width >= view().body.clientWidth"))
+            #expect(
+                browser.waits(
+                    for: "[...view().querySelectorAll('.small-list img')].every((i) => i.naturalWidth == 192)"))
+            let first = try picture()
+            #expect(stage.comes { try difference(first, picture()) > 5 })
+            try browser.run("view().querySelector('.small-list button').click()")
+            #expect(stage.comes { try stage.worn.count == 1 })
+            try browser.run("view().querySelector('.small-panic .panic').click()")
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
+            #expect(
+                browser.waits(for: "view().querySelector('.small-words').textContent == 'Others see a placeholder'"))
+            try browser.run("view().querySelector('.small-panic .main').click()")
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
+            // The same button closes it, and the page goes on.
+            try browser.click("#small")
+            #expect(browser.waits(for: "documentPictureInPicture.window === null"))
+            let last = try stage.look()
+            #expect(stage.comes { try difference(last, stage.look()) > 5 })
+            // Where there are no such windows, it is in one of its own.
+            try browser.run(
+                """
+                Object.defineProperty(window, "documentPictureInPicture", { value: undefined });
+                const open = window.open;
+                window.open = (...words) => window.own = open(...words);
+                window.view = () => own.document;
+                """)
+            try browser.click("#small")
+            try #require(browser.waits(for: "view().querySelectorAll('.small-list button').length == 6"))
+            #expect(
+                browser.waits(for: "view().querySelector('canvas').width >= own.innerWidth && own.innerWidth < 400"))
+            let second = try picture()
+            #expect(stage.comes { try difference(second, picture()) > 5 })
+            try browser.run("own.close()")
         }
 
         @Test func `the small view shows the picture, six masks and Panic`() throws {

@@ -44,6 +44,27 @@ extension EndToEnd {
             }
         }
 
+        @Test func `on a terminal, a clip shows its progress, and a file is replaced only after a question`() throws {
+            try scratch.make("in.mkv", "-f lavfi -i color=s=64x48:r=10:d=3")
+            try scratch.write("older", "out.mkv")
+            func apply(answer: String) throws -> String {
+                let command = "'\(Program.path)' apply in.mkv -o out.mkv --mask santa-hat"
+                return try scratch.shell("script -qec \"\(command)\" typescript <<<\(answer) || true")
+            }
+            let refused = try apply(answer: "n")
+            #expect(refused.contains("out.mkv exists. Replace it? [y/N]"), "\(refused)")
+            #expect(refused.contains("cannot write out.mkv: it exists"), "\(refused)")
+            #expect(try scratch.read("out.mkv") == Data("older".utf8))
+            let shown = try apply(answer: "y")
+            #expect(shown.contains("1 of 30 frames (3 %)"), "\(shown)")
+            #expect(shown.contains("no face was found in in.mkv; out.mkv shows the same"), "\(shown)")
+            #expect(shown.contains("wrote out.mkv, wearing: nothing"), "\(shown)")
+            #expect(try scratch.measure(scratch.path("out.mkv")) == "64x48 30")
+            // Scripts are not asked.
+            let outcome = try scratch.guise("apply", "in.mkv", "-o", "out.mkv", "--mask", "santa-hat")
+            #expect(outcome.code == 1 && outcome.out.isEmpty, "\(outcome)")
+        }
+
         @Test func `a clip whose sound ends before its picture gets masks to its end`() throws {
             try makeClip("in.mp4", "-c:v libx264 -af atrim=end=0.5 -c:a aac")
             let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4")

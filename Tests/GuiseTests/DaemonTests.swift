@@ -828,6 +828,22 @@ import Track
         #expect(fixture.requestError(.device(.resetCamera))?.message.contains("`guise use`") == true)
     }
 
+    @Test func `what was set and is not in the file yet stays when the file is read again`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2)))
+        try fixture.write(configuration: #"{"faces": {"max": 7, "minSize": 0.2}, "view": {"mirror": true}}"#)
+        _ = try fixture.ask(.configuration(.reload))
+        let now = fixture.mailbox.settings
+        #expect(now.faces.max == 2 && now.view.isMirrored)
+        try fixture.daemon.saveChanges()
+        let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
+        #expect(saved["faces"]?.text == #"{"max":2,"minSize":0.2}"#)
+        // What is in the file is read from it.
+        try fixture.write(configuration: #"{"faces": {"max": 7}}"#)
+        _ = try fixture.ask(.configuration(.reload))
+        #expect(fixture.mailbox.settings.faces.max == 7)
+    }
+
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
         let fixture = try DaemonFixture(source: nil)
         for name in ["auto", "sample"] {

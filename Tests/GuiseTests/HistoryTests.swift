@@ -62,7 +62,7 @@ import Testing
         let clock = Mutex<UInt64>(0)
         let history = ChangeHistory(
             fixture.daemon.configuration, MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks),
-            now: { clock.withLock { $0 } })
+            CameraSettingsStore(folder: nil), source: { "sample" }, now: { clock.withLock { $0 } })
         func set(_ opacity: Float, after milliseconds: UInt64) {
             clock.withLock { $0 += milliseconds * 1_000_000 }
             history.record("set", key: "opacity") {
@@ -90,6 +90,90 @@ import Testing
             #expect(try fixture.ask(.history(.undo))["change"]?.string == "set aa-choices text")
             #expect(fixture.loader.selections.first?.choices["text"] == text)
         }
+    }
+
+    @Test func `a camera's controls are undone and made again, and so is what is remembered of them`() throws {
+        typealias FakeCamera = CameraSettingsTests.FakeCamera
+        let camera = FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        /// What the camera has: a gain that it sets itself is none of ours.
+        func values() -> String {
+            let controls = camera.controls
+            return "\(controls[0].value) \(controls[2].isInactive ? "auto" : "\(controls[2].value)")"
+        }
+        func remembered() throws -> [String: Double] {
+            try fixture.daemon.saveChanges()
+            let file = try JSON([UInt8](fixture.scratch.read("state/guise/cameras.json")), file: "cameras.json")
+            guard case .object(let members)? = file["cameras"]?.elements.last?["controls"]?.value else { return [:] }
+            return Dictionary(uniqueKeysWithValues: members.map { ($0.key, $0.value.number ?? -1) })
+        }
+        // Another program has set it; undo goes back to that.
+        _ = camera.set(FakeCamera.brightness, to: 90)
+        _ = try fixture.ask(.device(.setControl("brightness", 140)))
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.device(.setControl("gain", 50)))
+        _ = try fixture.ask(.device(.resetCamera))
+        #expect(values() == "128 auto")
+        #expect(try fixture.ask(.service(.status))["history"]?["undo"]?.string == "camera reset")
+        // What changes nothing leaves no step.
+        _ = try fixture.ask(.device(.setControl("brightness", 128)))
+        #expect(try fixture.ask(.history(.undo))["change"]?.string == "camera reset")
+        #expect(values() == "140 50")
+        #expect(try remembered() == ["brightness": 140, "auto-gain": 0, "gain": 50])
+        let undone = try fixture.ask(.history(.undo))
+        #expect(undone["change"]?.string == "camera gain" && values() == "140 auto")
+        #expect(undone["masks"]?.elements.count == 1 && undone["notes"]?.text == "[]")
+        #expect(try remembered() == ["brightness": 140])
+        _ = try fixture.ask(.history(.undo))
+        #expect(fixture.loader.selections.isEmpty)
+        _ = try fixture.ask(.history(.undo))
+        #expect(values() == "90 auto")
+        #expect(try remembered().isEmpty)
+        for expected in ["140 auto", "140 auto", "140 50", "128 auto"] {
+            _ = try fixture.ask(.history(.redo))
+            #expect(values() == expected)
+        }
+        #expect(fixture.requestError(.history(.redo))?.message == "there is nothing to redo")
+        #expect(try remembered() == ["brightness": 128])
+    }
+
+    @Test func `the values of a camera's slider are one step`() throws {
+        let camera = CameraSettingsTests.FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        let store = CameraSettingsStore(folder: nil, CameraSettingsTests.access(camera))
+        let clock = Mutex<UInt64>(0)
+        let history = ChangeHistory(
+            fixture.daemon.configuration, MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks),
+            store, source: { .camera }, now: { clock.withLock { $0 } })
+        for value in [30, 40, 50] {
+            clock.withLock { $0 += 300_000_000 }
+            let before = try #require(try store.set("gain", to: "\(value)", of: .camera)?.before)
+            history.recordCamera("camera gain", before)
+        }
+        _ = try history.undo()
+        #expect(camera.controls[2].isInactive)
+        #expect(throws: RequestError.self) { try history.undo() }
+        _ = try history.redo()
+        #expect(camera.controls[2].value == 50 && !camera.controls[2].isInactive)
+    }
+
+    @Test func `controls of a camera that is not in use are undone for the next time, and bar no other step`() throws {
+        let camera = CameraSettingsTests.FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.device(.setControl("brightness", 140)))
+        // Another program took its place, without a request.
+        fixture.mailbox.change { $0.source = "sample" }
+        let notes = try fixture.notes(.history(.undo))
+        #expect(notes.count == 1 && notes.first?.hasPrefix("Webcam is not in use") == true)
+        try fixture.daemon.saveChanges()
+        #expect(try !String(decoding: fixture.scratch.read("state/guise/cameras.json"), as: UTF8.self).contains("140"))
+        _ = try fixture.ask(.history(.undo))
+        #expect(fixture.loader.selections.isEmpty)
+        // Nor is it set when it is made again.
+        _ = try fixture.ask(.history(.redo))
+        _ = try fixture.ask(.history(.redo))
+        #expect(camera.controls[0].value == 140)
     }
 
     @Test func `whatever is undone, hidden faces stay hidden`() throws {

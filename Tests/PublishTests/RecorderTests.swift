@@ -158,6 +158,29 @@ import Testing
         #expect(measured == "64x48 6")
     }
 
+    @Test func `every frame has the nearest place in the file, and the one before it stays until then`() throws {
+        let path = scratch.path("a.mp4")
+        let clock = Atomic<UInt64>(1_000_000_000)
+        let dark = red()
+        var light = red()
+        light.fill(y: 220, u: 128, v: 128)
+        let recorder = try Recorder(
+            path: path, layout: dark.layout, rate: 10, now: { clock.load(ordering: .relaxed) })
+        // Some 40 ms early, some late, then four are missing.
+        for (milliseconds, isLight) in [(0, false), (60, false), (240, true), (260, false), (440, false), (870, true)] {
+            clock.store(UInt64(1000 + milliseconds) * 1_000_000, ordering: .relaxed)
+            let before = recorder.progress.frames
+            recorder.enqueue(PublishableFrame((isLight ? light : dark).view))
+            waits { recorder.progress.frames > before }
+        }
+        try recorder.finish()
+        #expect(recorder.progress.dropped == 0)
+        let lumas = try scratch.shell(
+            "ffmpeg -v error -i '\(path)' -vf scale=1:1,format=gray -f rawvideo - | od -An -v -w1 -tu1")
+        let places = lumas.split(separator: "\n").compactMap { Int($0.filter(\.isNumber)) }.map { $0 > 150 ? "W" : "-" }
+        #expect(places.joined() == "--W-----" + "-W")
+    }
+
     @Test func `without a frame nothing is left, and an older file is kept`() throws {
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         try scratch.write("older", "a.mp4")

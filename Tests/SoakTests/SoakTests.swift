@@ -113,6 +113,18 @@ import Testing
         try guise.end()
     }
 
+    @Test(.needsSoundServer) func `sound and picture of a recording stay in step`() throws {
+        let scratch = try ScratchFolder()
+        try scratch.makeRuntimeFolder()
+        let outcome = try Program.run([Fixtures.path("sound.py"), Program.path, "65"], of: "python3", in: scratch)
+        let delays = outcome.out.split { $0 == " " || $0 == "\n" }.compactMap { Double($0) }
+        try #require(outcome.code == 0 && delays.count == 3, "\(outcome)")
+        figure("recording, sound after picture, median", delays[0], "ms")
+        figure("recording, sound after picture, worst", delays[1], "ms")
+        figure("recording, sound after picture, drift", delays[2], "ms a minute")
+        #expect(delays.allSatisfy { abs($0) <= 40 })
+    }
+
     @Test func `without viewers it uses almost no CPU time`() throws {
         let guise = try RunningGuise(
             ["--source", "camera", "--sink", "page"], config: #"{"page": {"port": 0}}"#, isPublishing: false)

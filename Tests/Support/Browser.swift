@@ -2,34 +2,59 @@ import Foundation
 import JSON
 import Testing
 
-/// A headless Chromium, controlled over WebDriver (https://www.w3.org/TR/webdriver2/) by Debian's chromium-driver.
+/// A screen in memory, for a browser that is not headless.
+public final class Screen {
+    private let server: Running
+    /// The X display: ":1".
+    public let display: String
+
+    public init(in scratch: ScratchFolder) throws {
+        // It writes the number of its display to standard error, once it is ready.
+        server = try Running(
+            ["-displayfd", "2", "-screen", "0", "1280x900x24", "-nolisten", "tcp"], of: "Xvfb", in: scratch)
+        try #require(server.waits(for: "\n"), "\(server.said)")
+        let lines = server.said.split(separator: "\n")
+        display = ":\(try #require(lines.last { Int($0) != nil }, "\(server.said)"))"
+    }
+
+    deinit {
+        server.send(signal: SIGTERM)
+        server.wait()
+    }
+}
+
+/// A Chromium, controlled over WebDriver (https://www.w3.org/TR/webdriver2/) by Debian's chromium-driver.
 public final class Browser: @unchecked Sendable {
     private let driver: Running
     private let place: String
     private let session: String
     private let scratch: ScratchFolder
 
-    /// - Parameter width: of what is seen of a page, in pixels.
-    public init(in scratch: ScratchFolder, width: Int = 1280, height: Int = 800) throws {
+    /// - Parameters:
+    ///   - screen: where its windows are; nil: nowhere, it is headless.
+    ///   - width: of what is seen of a page, in pixels.
+    public init(in scratch: ScratchFolder, on screen: Screen? = nil, width: Int = 1280, height: Int = 800) throws {
         // It prints its port on standard output. It needs the same one for IPv4 and IPv6, which sometimes isn't free.
         func start() throws -> Running {
-            try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: scratch)
+            let display = screen.map { "DISPLAY=\($0.display) " } ?? ""
+            return try Running(["-c", "\(display)exec chromedriver --port=0 >&2"], of: "/bin/bash", in: scratch)
         }
         var driver = try start()
         for _ in 0..<5 where !driver.waits(for: "started successfully on port") { driver = try start() }
         let port = try #require(driver.said.firstMatch(of: /successfully on port (\d+)/)?.1)
         (self.driver, self.scratch, place) = (driver, scratch, "http://127.0.0.1:\(port)")
         // Root has no sandbox; containers have little shared memory.
-        let options: [String] = [
-            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
-            // One process for all pages, and none in reserve: starting them took a third of the browser's time.
-            "--renderer-process-limit=1", "--disable-site-isolation-trials", "--disable-extensions",
-            "--disable-features=SpareRendererForSitePerProcess,BackForwardCache,site-per-process",
-            // The page is in the language of the browser.
-            "--accept-lang=en-US,en",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
-            "--user-data-dir=\(scratch.path("browser"))",
-        ]
+        let options: [String] =
+            (screen == nil ? ["--headless=new"] : []) + [
+                "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
+                // One process for all pages, and none in reserve: starting them took a third of the browser's time.
+                "--renderer-process-limit=1", "--disable-site-isolation-trials", "--disable-extensions",
+                "--disable-features=SpareRendererForSitePerProcess,BackForwardCache,site-per-process",
+                // The page is in the language of the browser.
+                "--accept-lang=en-US,en",
+                "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+                "--user-data-dir=\(scratch.path("browser"))",
+            ]
         let answer = try Self.send(
             "POST", "\(place)/session",
             JSON([

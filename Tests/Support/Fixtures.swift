@@ -77,6 +77,16 @@ extension Trait where Self == ConditionTrait {
             "needs Debian's chromium and chromium-driver: ./setup test")
     }
 
+    public static var needsSoundServer: Self {
+        .enabled(
+            if: Fixtures.exists("/usr/bin/pulseaudio"),
+            "needs PulseAudio, which would replace PipeWire: sudo apt install pulseaudio")
+    }
+
+    public static var needsScreen: Self {
+        .enabled(if: Fixtures.exists("/usr/bin/Xvfb"), "needs Debian's xvfb: ./setup test")
+    }
+
     public static var needsAxe: Self {
         .enabled(if: Fixtures.exists(Fixtures.axe), "needs axe: ./setup axe")
     }

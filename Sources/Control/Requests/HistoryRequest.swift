@@ -21,7 +21,8 @@ public enum HistoryRequest: RequestGroup {
     /// The keys of the request of a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
-        case .undo: RequestHelp("takes back the last change of masks or settings: `change` is its name")
+        case .undo:
+            RequestHelp("takes back the last change of masks, settings or a camera's controls: `change` is its name")
         case .redo: RequestHelp("makes the change that was taken back last again: `change` is its name")
         }
     }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Capture
 import Compose
 import Engine
+import Glibc
 import Privacy
 import Publish
 import SystemKit
@@ -47,7 +48,8 @@ struct ApplyCommand: ParsableCommand {
         pipeline.onLostFace = context.configuration.onLostFace
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
-            overwrites: overwrite)
+            overwrites: overwrite || mayReplace())
+        let progress = Progress(of: isPhoto ? nil : clip.expectedFrames)
         pipeline.allowsUncoveredPhotos = allowUncovered
         let placeholder =
             pipeline.isCovering
@@ -67,6 +69,7 @@ struct ApplyCommand: ParsableCommand {
                 }
                 faces += pipeline.tracker.faces.count
                 frames += 1
+                progress?.show(frames)
                 switch pipeline.gate.outcome {
                 case .publishable(let frame): try sink.publish(frame)
                 case .withheld(.noFaceFound):
@@ -84,6 +87,7 @@ struct ApplyCommand: ParsableCommand {
             case .end: break loop
             }
         }
+        progress?.clear()
         try sink.finish(placeholder: placeholder.frame)
         if let warning = clip.warning { log("guise: \(warning)") }
         if isPhoto, !pipeline.tracker.candidateHeads.isEmpty {
@@ -94,16 +98,48 @@ struct ApplyCommand: ParsableCommand {
                 "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
             )
         }
-        if faces == 0, withheld == 0 {
-            let isSame = !pipeline.changesPictureWithoutFaces && pipeline.tracker.candidateHeads.isEmpty
-            let rest = isSame ? "; \(output) shows the same" : ""
-            log("guise: no face was found in \(input)\(rest)")
+        let isWithoutFaces = faces == 0 && withheld == 0
+        let isSame =
+            isWithoutFaces && !pipeline.changesPictureWithoutFaces && pipeline.tracker.candidateHeads.isEmpty
+        if isWithoutFaces {
+            log("guise: no face was found in \(input)\(isSame ? "; \(output) shows the same" : "")")
         }
         if isPhoto, faces >= Tracker.Settings.maxInPhoto {
             log("guise: \(faces) people wear masks, which is the most in a photo; others wear nothing")
         }
         // On standard output, which scripts may ignore.
-        let worn = selections.isEmpty ? "nothing" : selections.map(\.mask).joined(separator: ", ")
+        let worn = isSame || selections.isEmpty ? "nothing" : selections.map(\.mask).joined(separator: ", ")
         print(terminalSafe("wrote \(output), wearing: \(worn)"))
+    }
+
+    /// Asks whether to replace an existing file, if somebody is there to answer.
+    private func mayReplace() -> Bool {
+        mayExist(output) && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
+            && confirm("\(terminalSafe(output)) exists. Replace it? [y/N] ")
+    }
+
+    /// How far a clip has come, on a line of the terminal that is written again and again.
+    private final class Progress {
+        private let count: Int
+        private var shown: UInt64 = 0
+
+        /// Nanoseconds between two looks at the number.
+        private static let interval: UInt64 = 500_000_000
+
+        /// - Parameter count: the number of frames; nil: unknown, then nothing is shown.
+        init?(of count: Int?) {
+            guard let count, count > 0, isatty(STDOUT_FILENO) == 1 else { return nil }
+            self.count = count
+        }
+
+        func show(_ frames: Int) {
+            let now = monotonicTime()
+            guard now >= shown + Self.interval else { return }
+            shown = now
+            // The count is an estimate.
+            printNow("\r\(min(frames, count)) of \(count) frames (\(min(100, frames * 100 / count)) %)\u{1B}[K")
+        }
+
+        func clear() { if shown > 0 { printNow("\r\u{1B}[K") } }
     }
 }

@@ -8,7 +8,7 @@ extension SettingReply: PrintableReply {
 }
 
 extension ReloadReply: PrintableReply {
-    var line: String? { notes.joined(separator: "; ") }
+    var line: String? { (["config.json was read again"] + notes).joined(separator: "; ") }
 }
 
 extension SaveReply: PrintableReply {

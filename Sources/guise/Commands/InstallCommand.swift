@@ -20,18 +20,19 @@ struct InstallOptions: ParsableArguments {
         (options.isDry, options.hasModule, options.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
-            print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
+            print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { confirm($0) } : nil,
             runInTerminal: { ChildProcess.runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
             completions: Dictionary(uniqueKeysWithValues: Shell.allCases.map { ($0, $0.completions) }),
             options: options, user: user)
     }
+}
 
-    private static func confirm(_ question: String) -> Bool {
-        printNow(question)
-        return ["y", "Y", "yes"].contains(readLine() ?? "")
-    }
+/// Asks a question that is answered with yes or no. Anything else means no.
+func confirm(_ question: String) -> Bool {
+    printNow(question)
+    return ["y", "Y", "yes"].contains(readLine() ?? "")
 }
 
 /// `guise install`: installs the service, the completions, and the module's options.

@@ -44,7 +44,8 @@ final class Daemon: RequestResponder {
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         let writer = self.writer
         let requestSaving: @Sendable () -> Void = { writer.writer.withLock { $0?.request() } }
-        history = ChangeHistory(configuration, catalog, onChange: requestSaving)
+        history = ChangeHistory(
+            configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)

@@ -29,10 +29,11 @@ struct DeviceHandler {
     /// Sets a control of the camera in use; nil: all of them.
     private func set(_ control: String?, to text: String) throws -> CameraReply {
         do {
-            guard let camera = try cameras.set(control, to: text, of: mailbox.settings.source) else {
+            guard let (camera, before) = try cameras.set(control, to: text, of: mailbox.settings.source) else {
                 throw RequestError(
                     .notNow, "no camera is in use; choose one with `guise use`; `guise devices` lists them")
             }
+            if let before { history.recordCamera("camera \(control ?? "reset")", before) }
             onChange()
             return CameraReply(camera)
         } catch let problem as Problem where [.invalid, .unusable].contains(problem.kind) {
