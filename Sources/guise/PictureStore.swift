@@ -1,5 +1,6 @@
 import Capture
 import Compose
+import JPEG
 import Page
 import Synchronization
 import SystemKit

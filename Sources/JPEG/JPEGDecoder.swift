@@ -4,13 +4,14 @@ import CArt
 import Frames
 import SystemKit
 
-/// A decoder from a camera's JPEG frames to YUV planes, without resampling. After the first frame it allocates nothing.
-/// May be passed between threads: it has one owner at a time.
-@safe struct JPEGDecoder: ~Copyable, @unchecked Sendable {
+/// A decoder from a JPEG of a camera or of Guise to YUV planes, without resampling. After the first frame it allocates
+/// nothing. May be passed between threads: it has one owner at a time.
+@safe public struct JPEGDecoder: ~Copyable, @unchecked Sendable {
     private let handle: tjhandle
 
+    /// Creates a decoder.
     /// - Throws: `Problem` of kind `system` if out of memory.
-    init() throws(Problem) {
+    public init() throws(Problem) {
         guard let handle = unsafe tjInitDecompress() else {
             throw Problem(.system, "could not start the JPEG decoder: out of memory")
         }
@@ -20,11 +21,11 @@ import SystemKit
     deinit { unsafe tjDestroy(handle) }
 
     /// Decodes one picture.
-    /// - Parameter frame: has the camera's size, which must be even; replaced if its format is not the picture's
+    /// - Parameter frame: has the picture's size, which must be even; replaced if its format is not the picture's
     ///   sampling.
     /// - Returns: false if the picture is damaged or of another size; `frame` must not be used then.
     /// - Throws: `Problem` of kind `unusable` for a sampling without a frame format.
-    func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
+    public func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
         var (width, height, sampling, colors): (CInt, CInt, CInt, CInt) = (0, 0, 0, 0)
         let isPicture = unsafe jpeg.withUnsafeBufferPointer {
             unsafe tjDecompressHeader3(handle, $0.baseAddress, UInt($0.count), &width, &height, &sampling, &colors) == 0
@@ -76,5 +77,4 @@ import SystemKit
             }
         }
     }
-
 }
