@@ -30,6 +30,7 @@ import SystemKit
         let isPicture = unsafe jpeg.withUnsafeBufferPointer {
             unsafe tjDecompressHeader3(handle, $0.baseAddress, UInt($0.count), &width, &height, &sampling, &colors) == 0
         }
+        if !isPicture { resetAfterHeader() }
         let layout = frame.layout
         // The library writes planes of even size, whatever the picture's size.
         guard isPicture, Int(width) == layout.width, Int(height) == layout.height, width % 2 == 0, height % 2 == 0
@@ -39,6 +40,15 @@ import SystemKit
             frame = Frame(FrameLayout(width: layout.width, height: layout.height, format: format, range: .full))
         }
         return decodePlanes(jpeg, into: &frame)
+    }
+
+    /// Makes the library forget a damaged header. Only its decoding functions do so after an error: it would read the
+    /// next picture as the rest of the damaged one, and refuse it, for ever.
+    private func resetAfterHeader() {
+        // Nothing but the mark of a picture's beginning, so that nothing is ever written.
+        let beginning: [UInt8] = [0xFF, 0xD8]
+        var pixel: [UInt8] = [0]
+        _ = unsafe tjDecompress2(handle, beginning, 2, &pixel, 1, 0, 1, CInt(TJPF_GRAY.rawValue), 0)
     }
 
     private static func format(_ sampling: CInt) throws(Problem) -> PixelFormat {

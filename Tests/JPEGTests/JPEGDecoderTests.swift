@@ -62,6 +62,20 @@ struct JPEGDecoderTests {
         #expect(try decoder.decode(whole, into: &frame), "the decoder goes on after damage")
     }
 
+    @Test func `the decoder goes on after a damaged header`() throws {
+        var frame = Self.blank()
+        let decoder = try JPEGDecoder()
+        let whole = try jpeg(width: 64, height: 48, sampling: TJSAMP_422)
+        var damaged = whole
+        // More Huffman codes than there can be.
+        let table = try #require(whole.indices.first { whole[$0...].starts(with: [0xFF, 0xC4]) })
+        for at in table + 5..<table + 21 { damaged[at] = 0xFF }
+        for _ in 0..<2 {
+            #expect(try !decoder.decode(damaged, into: &frame))
+            #expect(try decoder.decode(whole, into: &frame))
+        }
+    }
+
     @Test func `a camera's padding after or before the end of a picture is harmless`() throws {
         var frame = Self.blank()
         let decoder = try JPEGDecoder()
