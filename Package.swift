@@ -123,6 +123,8 @@ let package = Package(
         // The operating system: files, descriptors, threads, clocks, child processes.
         .target(name: "SystemKit", dependencies: ["CLinux"], swiftSettings: hotSettings + smallCode),
         .target(name: "Frames", dependencies: ["SystemKit", "CLinux", "CScale"], swiftSettings: kernelSettings),
+        // JPEGs and moving pictures, encoded and decoded by libjpeg-turbo.
+        .target(name: "JPEG", dependencies: ["SystemKit", "Frames", "CArt"], swiftSettings: hotSettings + smallCode),
         .target(name: "JSON", dependencies: ["SystemKit"], swiftSettings: swiftSettings + smallCode),
         // The USB camera as its service and its sink need it: the protocols, without any I/O.
         .target(name: "USBCamera", dependencies: ["SystemKit"], swiftSettings: hotSettings),
@@ -131,7 +133,7 @@ let package = Package(
             swiftSettings: swiftSettings + smallCode),
         .target(
             name: "Capture",
-            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CConvert", "CArt"],
+            dependencies: ["SystemKit", "Frames", "JPEG", "V4L2", "CLinux", "CConvert"],
             swiftSettings: swiftSettings + smallCode),
         .target(
             name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux", "CCascade"],
@@ -142,7 +144,7 @@ let package = Package(
         .target(name: "Objects", dependencies: ["SystemKit", "Frames", "CObjects"], swiftSettings: kernelSettings),
         .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "Objects", "CArt"],
+            dependencies: ["SystemKit", "Frames", "JPEG", "JSON", "Track", "Outline", "Objects", "CArt"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"],
@@ -164,7 +166,7 @@ let package = Package(
         .target(
             name: "Page",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "Track", "Privacy", "Control", "CLinux", "CArt", "CSodium",
+                "SystemKit", "Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CLinux", "CSodium",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -177,9 +179,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Objects", "Compose", "Privacy",
-                "Publish",
-                "Engine", "Control", "Page", "Doctor",
+                "SystemKit", "Frames", "JPEG", "JSON", "V4L2", "Capture", "Track", "Outline", "Objects", "Compose",
+                "Privacy", "Publish", "Engine", "Control", "Page", "Doctor",
                 "CLinux", "CAllocations", "CVersion",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -191,7 +192,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CArt", "CPictures", "CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control",
+                "CArt", "CPictures", "CTestSupport", "CSodium", "SystemKit", "Frames", "JPEG", "JSON", "Capture",
+                "Control",
             ],
             path: "Tests/Support",
             swiftSettings: hotSettings),
@@ -206,26 +208,29 @@ let package = Package(
         // Unit tests: one target per module.
         unitTests("SystemKit", ["CLinux", "CTestSupport"]),
         unitTests("Frames", ["CAllocations", "CRival"], hotSettings),
+        unitTests("JPEG", ["Frames", "CArt"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
-        unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CAllocations"]),
+        unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
         unitTests("Outline", ["Frames", "COutline", "CAllocations"], hotSettings),
         unitTests("Objects", ["Frames", "CAllocations"], hotSettings),
-        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "Objects", "CAllocations", "CRival"], hotSettings),
-        unitTests("Privacy", ["Frames", "Track", "Outline", "Compose"]),
+        unitTests(
+            "Compose", ["Frames", "JPEG", "JSON", "Capture", "Track", "Objects", "CAllocations", "CRival"],
+            hotSettings),
+        unitTests("Privacy", ["Frames", "JPEG", "Track", "Outline", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests(
             "Engine",
             ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "CAllocations"], hotSettings),
         unitTests("USBCamera"),
         unitTests("Control", ["Frames", "JSON"]),
-        unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
+        unitTests("Page", ["Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "JSON", "V4L2"]),
         .testTarget(
             name: "GuiseTests",
             dependencies: [
-                "guise", "TestSupport", "SystemKit", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy",
+                "guise", "TestSupport", "SystemKit", "Frames", "JPEG", "JSON", "Capture", "Track", "Compose", "Privacy",
                 "Publish", "Engine", "Control", "Page", "V4L2",
             ], swiftSettings: hotSettings),
         // Runs the built program as a user would.

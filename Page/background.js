@@ -1,4 +1,4 @@
-// The user's own picture as the background: dropped on the page, or chosen with a button.
+// The user's own picture or clip as the background: dropped on the page, or chosen with a button.
 
 import { attempt, toast } from "./elements.js";
 import { request } from "./session.js";
@@ -10,7 +10,7 @@ const usual = "background-picture";
 
 const takesPicture = (name) => library.all.get(name)?.choices.picture?.kind === "picture";
 
-/// Adds a picture to the user's own, and shows it behind the people. If it can't be read, nothing changes.
+/// Adds a picture or clip to the user's own, and shows it behind the people. If it can't be read, nothing changes.
 export async function useAsBackground(file, mask = library.worn.map(({ name }) => name).findLast(takesPicture) ?? usual) {
     const end = toast(t("Reading the picture …"), { symbol: "photo" });
     const added = await attempt(add(file));

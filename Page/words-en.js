@@ -176,7 +176,7 @@ export default [
     "Put masks on it",
     "Drop a photo here. JPEG, PNG or WebP, up to 24 MiB. It stays on this computer.",
     "Make it your background",
-    "Drop a picture here. Guise keeps a copy for the next call.",
+    "Drop a picture or a clip here. Guise keeps a copy for the next call.",
     // Pictures, recordings and photos
     "Recording",
     "Recording {name}",
@@ -547,8 +547,10 @@ export default [
     // Usual messages from Guise
     "no face is visible; look at the camera, and resume Guise if it is paused",
     "this is not a photo; JPEG, PNG and WebP are supported",
+    "this is no photo or clip; JPEG, PNG, WebP, GIF, MP4, WebM, MKV and AVI are supported",
     "no face to hide was found in the photo",
     "the photo is larger than 24 MiB; make it smaller",
+    "the file is larger than 64 MiB; make it shorter or smaller",
     "no face was found in the picture; look at the camera",
     "there is no picture while Guise is paused; run `guise resume` first",
     "other photos are being processed; try again when they are done"

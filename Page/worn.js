@@ -176,9 +176,10 @@ function makeField(mask, key, choice) {
     };
 }
 
-/// A field for one of a mask's pictures, one of the user's own, or a new one. A picture can also be dropped on the page.
+/// A field for one of a mask's pictures, one of the user's own, or a new one. A picture or clip can also be dropped on
+/// the page.
 function makePictureField(mask, name, send) {
-    const file = make("input", { type: "file", accept: "image/jpeg,image/png,image/webp", hidden: true });
+    const file = make("input", { type: "file", accept: "image/jpeg,image/png,image/webp,image/gif,video/*", hidden: true });
     const own = make("button", { type: "button" }, icon("photo"), t("Your own …"));
     own.onclick = () => file.click();
     file.onchange = () => {
@@ -194,7 +195,7 @@ function makePictureField(mask, name, send) {
                 pills.replaceChildren(...allowed.map((value) => {
                     const input = make("input", { type: "radio", name: `${mask} ${name}`, value });
                     input.onchange = () => send(value);
-                    return make("label", {}, input, make("span", {}, valueName(value.replace(/\.jpg$/, ""))));
+                    return make("label", {}, input, make("span", {}, valueName(value.replace(/\.m?jpe?g$/, ""))));
                 }));
             }
             for (const label of pills.children) label.firstChild.checked = label.firstChild.value === value;

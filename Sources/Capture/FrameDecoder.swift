@@ -1,4 +1,5 @@
 import Frames
+import JPEG
 import SystemKit
 import V4L2
 

@@ -12,19 +12,22 @@ public struct MediaLimits: Sendable {
     /// CPU time for probing the file, seconds.
     var probing: Int
     /// CPU time for decoding a photo, seconds.
-    var decoder: Int
-    /// Whether the time limit for photos applies to clips too.
-    var isBriefForClips: Bool
+    var photo: Int
+    /// CPU time for decoding a clip, seconds; nil: no limit.
+    var clip: Int?
     /// The decoder's program; tests have others.
     var program = "ffmpeg"
 
     /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
     public static let named = MediaLimits(
-        pixels: 1 << 27, memory: 6 << 30, probing: 20, decoder: 40, isBriefForClips: false)
+        pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
     /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time that one photo
     /// does not delay the next by more than 5 s.
     public static let received = MediaLimits(
-        pixels: 40_000_000, memory: 2 << 30, probing: 2, decoder: 3, isBriefForClips: true)
+        pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3)
+    /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are decoded.
+    public static let kept = MediaLimits(
+        pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60)
 }
 
 /// A picture or clip on disk: its properties, for most PNGs according to their own header and otherwise to ffprobe, and
@@ -215,7 +218,7 @@ struct MediaFile: ~Copyable {
 
     /// Starts a decoder that writes raw frames.
     func decode() throws(Problem) -> ChildProcess {
-        let seconds = isPhoto || bounds.isBriefForClips ? bounds.decoder : nil
+        let seconds = isPhoto ? bounds.photo : bounds.clip
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,
             limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: seconds))

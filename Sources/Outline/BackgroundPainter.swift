@@ -44,24 +44,38 @@ public struct BackgroundPainter: ~Copyable {
     public mutating func draw(
         _ background: Background, opacity: Float = 1, behind outline: inout OutlineTracker, onto frame: inout Frame
     ) {
+        unsafe draw(.background(background), opacity, &outline, &frame)
+    }
+
+    /// Draws a picture behind the people in the same way, such as one of a moving background.
+    /// - Parameter picture: has the frame's layout.
+    public mutating func draw(
+        _ picture: borrowing Frame, behind outline: inout OutlineTracker, onto frame: inout Frame
+    ) {
+        precondition(picture.layout == frame.layout, "the frames have different layouts")
+        unsafe picture.bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            unsafe draw(.frame(base), 1, &outline, &frame)
+        }
+    }
+
+    @unsafe private mutating func draw(
+        _ content: Content, _ opacity: Float, _ outline: inout OutlineTracker, _ frame: inout Frame
+    ) {
         let kernels = unsafe coutline_kernels(coutline_is_wide())
         outline.withCells { cells, outline in
             prepare(frame.layout.width)
-            switch background {
-            case .blur(let radius):
+            switch unsafe content {
+            case .background(.blur(let radius)):
                 gradient = nil
                 unsafe blur(&cells, outline, radius, isShining: true, into: back.base, kernels)
-            case .gradient(let start, let end): fill(start, end)
-            case .picture:
-                if outline.isFresh {
-                    unsafe blur(&cells, outline, Self.roomRadius, isShining: false, into: room.base, kernels)
-                }
-            case .adjusted: break
+            case .background(.gradient(let start, let end)): fill(start, end)
+            case .background(.picture), .background(.adjusted), .frame: break
             }
-            if case .gradient = background, outline.isFresh {
+            if unsafe content.replacesRoom, outline.isFresh {
                 unsafe blur(&cells, outline, Self.roomRadius, isShining: false, into: room.base, kernels)
             }
-            unsafe paint(background, opacity, &cells, outline, &frame, kernels)
+            unsafe paint(content, opacity, &cells, outline, &frame, kernels)
         }
     }
 
@@ -172,7 +186,7 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Paints the background's pixels of all rows.
     @unsafe private mutating func paint(
-        _ background: Background, _ opacity: Float, _ cells: inout PictureCells, _ outline: borrowing OutlineTracker,
+        _ content: Content, _ opacity: Float, _ cells: inout PictureCells, _ outline: borrowing OutlineTracker,
         _ frame: inout Frame, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (lines, length) = unsafe (lines.base, length)
@@ -185,7 +199,7 @@ public struct BackgroundPainter: ~Copyable {
                         let matte = matte.baseAddress
                     else { return }
                     var brush = unsafe Brush(
-                        kernels: kernels, background: background, opacity: opacity, layout: cells.layout,
+                        kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
                         isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
                         length: length, matte: matte, bytes: bytes)
                     unsafe cells.across.withSteps { luma in
@@ -201,10 +215,40 @@ public struct BackgroundPainter: ~Copyable {
     }
 }
 
+/// What is drawn: a background, or the bytes of a frame with the same layout.
+@unsafe private enum Content {
+    case background(Background)
+    case frame(UnsafePointer<UInt8>)
+
+    /// Whether it comes from cells.
+    var hasCells: Bool {
+        switch unsafe self {
+        case .background(.blur), .background(.gradient): true
+        case .background(.picture), .background(.adjusted), .frame: false
+        }
+    }
+
+    /// Whether the room's colour is removed from the person's edge.
+    var replacesRoom: Bool {
+        switch unsafe self {
+        case .background(.gradient), .background(.picture), .frame: true
+        case .background(.blur), .background(.adjusted): false
+        }
+    }
+
+    /// Whether nothing of the room is left.
+    var hidesRoom: Bool {
+        switch unsafe self {
+        case .background(let background): background.hidesRoom
+        case .frame: true
+        }
+    }
+}
+
 /// Paints the background's pixels on rows of a frame, run by run.
 @unsafe private struct Brush {
     let kernels: UnsafePointer<coutline_kernels>
-    let background: Background
+    let content: Content
     let opacity: Float
     let layout: FrameLayout
     /// Whether everything is background.
@@ -222,22 +266,6 @@ public struct BackgroundPainter: ~Copyable {
     /// The last row of the background's cells that was brought to the frame's width.
     var lastRow = -1
 
-    /// Whether the background comes from cells.
-    private var hasCells: Bool {
-        switch unsafe background {
-        case .blur, .gradient: true
-        case .picture, .adjusted: false
-        }
-    }
-
-    /// Whether the room's colour is removed from the person's edge.
-    private var isReplacing: Bool {
-        switch unsafe background {
-        case .gradient, .picture: true
-        case .blur, .adjusted: false
-        }
-    }
-
     /// Paints the rows between the centres of two rows of cells.
     mutating func paint(
         _ interval: Int, _ down: CellSteps, _ contents: [UInt8], _ luma: coutline_steps, _ chroma: coutline_steps
@@ -250,7 +278,7 @@ public struct BackgroundPainter: ~Copyable {
         while let run = next {
             if run.content != .person {
                 unsafe expandBack(luma, chroma)
-                if unsafe isReplacing, run.content == .edge { unsafe expandRoom(run, luma, chroma) }
+                if unsafe content.replacesRoom, run.content == .edge { unsafe expandRoom(run, luma, chroma) }
                 for y in rows { unsafe paint(run, y, down.weights[y], luma, chroma) }
             }
             next = unsafe isWhole ? nil : contents.run(from: run.end, interval)
@@ -259,7 +287,7 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Interpolates the background's rows of cells above and below to the frame's width, each once.
     private mutating func expandBack(_ luma: coutline_steps, _ chroma: coutline_steps) {
-        guard unsafe hasCells, unsafe lastRow < cellRows.lower else { return }
+        guard unsafe content.hasCells, unsafe lastRow < cellRows.lower else { return }
         for row in unsafe max(cellRows.upper, lastRow + 1)...cellRows.lower {
             unsafe expand(back, row, 0, PictureCells.columns + 1, to: row & 1, luma, chroma)
         }
@@ -317,7 +345,7 @@ public struct BackgroundPainter: ~Copyable {
     }
 
     /// Whether a run shows more than the background.
-    private func needsMatte(_ run: GapRun) -> Bool { unsafe run.content == .edge || !background.hidesRoom }
+    private func needsMatte(_ run: GapRun) -> Bool { unsafe run.content == .edge || !content.hidesRoom }
 
     /// Makes a run's samples of one plane, and writes them to the frame if it is not packed.
     /// - Returns: the samples.
@@ -333,29 +361,32 @@ public struct BackgroundPainter: ~Copyable {
         let line = unsafe lines + 2 * plane * length + start
         let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
-        switch unsafe background {
-        case .blur, .gradient:
+        switch unsafe content {
+        case .background(.blur), .background(.gradient):
             let (upper, lower) = unsafe (line + (cellRows.upper & 1) * length, line + (cellRows.lower & 1) * length)
             unsafe kernels.pointee.mix(upper, lower, below, width, other)
-        case .picture(let picture):
+        case .background(.picture(let picture)):
             let shift = unsafe plane == 0 ? 0 : layout.format.chromaShift.x
             let from = y * picture.width + start << shift
             unsafe picture.planes[plane].withUnsafeBufferPointer { samples in
                 guard let base = samples.baseAddress else { return }
                 unsafe kernels.pointee.gather(base + from, 1 << CInt(shift), width, other)
             }
-        case .adjusted: break
+        case .frame(let bytes):
+            // The samples are where they are in the frame that is painted.
+            unsafe kernels.pointee.gather(bytes + self.bytes.distance(to: out), CInt(step), width, other)
+        case .background(.adjusted): break
         }
         var made = unsafe other
         if unsafe needsMatte(run) {
             unsafe made = own
             unsafe kernels.pointee.gather(out, CInt(step), width, own)
-            switch unsafe background {
-            case .blur: unsafe kernels.pointee.lay(other, share, width, own)
-            case .gradient, .picture:
+            switch unsafe content {
+            case .background(.blur): unsafe kernels.pointee.lay(other, share, width, own)
+            case .background(.gradient), .background(.picture), .frame:
                 unsafe kernels.pointee.mix(line + 6 * length, line + 7 * length, below, width, beside)
                 unsafe kernels.pointee.replace(other, beside, share, zero, width, own)
-            case .adjusted(let gain, let offset):
+            case .background(.adjusted(let gain, let offset)):
                 let factor = unsafe 1 + (gain[plane] - 1) * opacity
                 unsafe kernels.pointee.adjust(share, factor, offset[plane] * opacity, zero, width, own)
             }

@@ -1,4 +1,5 @@
 import Frames
+import JPEG
 import SystemKit
 import Track
 
@@ -81,6 +82,19 @@ enum FaceOverlay {
                     bytes[plane.offset + row * plane.stride + column] = value
                 }
             }
+        }
+    }
+}
+
+extension JPEGEncoder {
+    /// Encodes a frame with overlays of faces, which are drawn on a copy.
+    /// - Parameters:
+    ///   - faces: in the frame's pixels.
+    ///   - isMirrored: whether the picture is shown mirrored, so that the overlays' numbers must be mirrored.
+    /// - Returns: the JPEG; nil if the encoder failed.
+    mutating func encode(_ view: borrowing FrameView, faces: [Face], isMirrored: Bool) -> [UInt8]? {
+        encode(view) { copy, scale in
+            for face in faces { FaceOverlay.draw(face, on: &copy, scale: scale, isMirrored: isMirrored) }
         }
     }
 }

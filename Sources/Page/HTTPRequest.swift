@@ -23,7 +23,10 @@ struct HTTPRequest: Sendable {
     }
 
     /// Whether the body is a photo, which may be large.
-    var bringsPhoto: Bool { method == .POST && ["/photo", "/photo/faces", "/picture"].contains(path) }
+    var bringsPhoto: Bool { method == .POST && ["/photo", "/photo/faces"].contains(path) }
+
+    /// Whether the body is a picture or clip to keep, which may be larger.
+    var bringsPicture: Bool { method == .POST && path == "/picture" }
 
     /// The first value of a query item with that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }

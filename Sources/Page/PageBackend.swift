@@ -1,4 +1,5 @@
 import Control
+import JPEG
 import JSON
 import Privacy
 import SystemKit

@@ -20,11 +20,14 @@ struct PageLimits: Sendable {
     var maxHeadBytes = 16 << 10
     /// The largest number of header fields of a request.
     var maxHeaderFields = 100
-    /// The largest body other than a photo, in bytes.
+    /// The largest body other than a photo or picture, in bytes.
     var maxBodyBytes = 64 << 10
     /// The largest photo, in bytes.
     var maxPhotoBytes = 24 << 20
-    /// The number of bytes of an oversized photo that are read and discarded, so that its sender receives the error.
+    /// The largest picture or clip to keep, in bytes: half a minute from most phones.
+    var maxPictureBytes = 64 << 20
+    /// The number of bytes of an oversized photo or picture that are read and discarded, so that its sender receives the
+    /// error.
     var maxDiscardedBytes = 256 << 20
     /// The number of bytes that are read from a connection at once.
     var readBytes = 16 << 10

@@ -1,4 +1,5 @@
 import Frames
+import JPEG
 import Privacy
 import Synchronization
 import Track

@@ -61,6 +61,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             timer.authenticated()
             router.table.authenticate(context.channel, token: token)
             if request.bringsPhoto { bodyLimit = router.limits.maxPhotoBytes }
+            if request.bringsPicture { bodyLimit = router.limits.maxPictureBytes }
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
@@ -84,13 +85,18 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The number of body bytes that are read at most, kept or not.
-    private var maxRead: Int { bodyLimit == router.limits.maxPhotoBytes ? router.limits.maxDiscardedBytes : bodyLimit }
+    private var maxRead: Int { bodyLimit > router.limits.maxBodyBytes ? router.limits.maxDiscardedBytes : bodyLimit }
 
     private var tooLarge: PageError {
-        bodyLimit == router.limits.maxPhotoBytes
-            ? PageError(
-                413, "too-large", "the photo is larger than \(router.limits.maxPhotoBytes >> 20) MiB; make it smaller")
-            : PageError(413, "too-large", "the request is larger than \(router.limits.maxBodyBytes >> 10) KiB")
+        let limits = router.limits
+        let message =
+            switch bodyLimit {
+            case limits.maxPhotoBytes: "the photo is larger than \(limits.maxPhotoBytes >> 20) MiB; make it smaller"
+            case limits.maxPictureBytes:
+                "the file is larger than \(limits.maxPictureBytes >> 20) MiB; make it shorter or smaller"
+            default: "the request is larger than \(limits.maxBodyBytes >> 10) KiB"
+            }
+        return PageError(413, "too-large", message)
     }
 
     private func answer(
@@ -113,7 +119,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         let requestError: PageError
-        if request?.bringsPhoto == true {
+        if request?.bringsPhoto == true || request?.bringsPicture == true {
             requestError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits

@@ -77,7 +77,13 @@ final class PageService: PageBackend {
     }
 
     func store(picture: [UInt8], named name: String) async throws -> String {
-        try check(picture)
+        if let header = PhotoHeader(picture) {
+            try check(header)
+        } else if !ClipHeader.isClip(picture) {
+            throw PageError(
+                415, "unsupported",
+                "this is no photo or clip; JPEG, PNG, WebP, GIF, MP4, WebM, MKV and AVI are supported")
+        }
         guard let stored = try await pictures.add(bytes: picture, named: name) else { throw Self.busy }
         return stored
     }
@@ -87,6 +93,10 @@ final class PageService: PageBackend {
         guard let header = PhotoHeader(photo) else {
             throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
         }
+        try check(header)
+    }
+
+    private func check(_ header: PhotoHeader) throws(PageError) {
         guard header.width <= Self.maxPhotoPixels / header.height else {
             throw PageError(
                 413, "too-large",

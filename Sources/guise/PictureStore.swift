@@ -1,11 +1,13 @@
 import Capture
 import Compose
+import Frames
+import JPEG
 import Page
 import Synchronization
 import SystemKit
 
-/// The user's own pictures for backgrounds: a folder of JPEGs that Guise has encoded itself, from files that its
-/// decoders, bounded children, could read.
+/// The user's own pictures for backgrounds: a folder of JPEGs, and of clips as JPEGs one after the other. Guise has
+/// encoded them itself, from files that its decoders, bounded children, could read.
 final class PictureStore: Sendable {
     /// The folder; nil without a home folder.
     private let folder: String?
@@ -24,14 +26,14 @@ final class PictureStore: Sendable {
     /// The names of all pictures, sorted.
     var names: [String] { folder.map { entries(of: $0).filter(\.isFileName) } ?? [] }
 
-    /// Adds a picture, or the first one of a clip.
+    /// Adds a picture, or a clip: its first seconds, or its first picture if it is short.
     /// - Returns: its name. A picture that is already there keeps its name.
     /// - Throws: `Problem` that names the file; in this case nothing has changed.
     func add(file path: String) throws -> String {
         try add(path, named: fileName(of: path))
     }
 
-    /// Adds a picture from a file's bytes.
+    /// Adds a picture or clip from a file's bytes.
     /// - Parameter name: the file's name.
     /// - Returns: the picture's name; nil if too many pictures are waiting.
     /// - Throws: `Problem`; in this case nothing has changed.
@@ -50,23 +52,45 @@ final class PictureStore: Sendable {
             throw Problem(
                 .missing, "there is no folder for pictures: neither HOME nor XDG_CONFIG_HOME is set", fix: "set HOME")
         }
-        var encoded: [UInt8]?
-        try Clip.firstPicture(of: path, within: .received) { view in
-            guard encoded == nil else { return }
-            let (width, height) = (view.layout.width, view.layout.height)
-            let largest = max(1, width * Self.maxSide / max(width, height))
-            var encoder = try JPEGEncoder(layout: view.layout, maxWidth: largest, quality: Self.quality)
-            encoded = encoder.encode(view)
-        }
-        guard let encoded else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
+        let encoded = try Self.encode(path)
         return try naming.withLock { _ in try save(encoded, as: Self.stem(of: name), in: folder) }
     }
 
+    /// A picture or clip in the form in which it is kept, and the ending of its name.
+    private static func encode(_ path: String) throws -> (bytes: [UInt8], ending: String) {
+        var clip = try Clip(path: path, within: .kept)
+        var film: MotionJPEGEncoder?
+        if !clip.isPhoto { film = try MotionJPEGEncoder(clip.layout) }
+        var first: [UInt8]?
+        var result = FrameResult.nothing
+        while result != .end, first == nil || film?.isFull == false {
+            result = try clip.withFrame { view, time in
+                if first == nil { first = try picture(view) }
+                film?.add(view, at: time.seconds)
+            }
+            if result == .nothing { clip.wait() }
+        }
+        if let bytes = film.take()?.finish() { return (bytes, "mjpeg") }
+        guard let first else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
+        return (first, "jpg")
+    }
+
+    private static func picture(_ view: borrowing FrameView) throws -> [UInt8]? {
+        let (width, height) = (view.layout.width, view.layout.height)
+        let largest = max(1, width * maxSide / max(width, height))
+        var encoder = try JPEGEncoder(layout: view.layout, maxWidth: largest, quality: quality)
+        return encoder.encode(view)
+    }
+
     /// Saves a picture under a name that no other one has.
-    private func save(_ jpeg: [UInt8], as stem: String, in folder: String) throws -> String {
+    private func save(
+        _ encoded: (bytes: [UInt8], ending: String), as stem: String, in folder: String
+    ) throws -> String {
         let names = names
-        for name in names where name.hasPrefix(stem) {
-            if let known = try? contents(of: "\(folder)/\(name)"), known == jpeg { return name }
+        for name in names where name.hasPrefix(stem) && name.hasSuffix(".\(encoded.ending)") {
+            let path = "\(folder)/\(name)"
+            guard FileVersion(path)?.size == encoded.bytes.count else { continue }
+            if let known = try? contents(of: path), known == encoded.bytes { return name }
         }
         guard names.count < Self.maxPictures else {
             throw Problem(
@@ -74,12 +98,14 @@ final class PictureStore: Sendable {
                 fix: "delete some of them")
         }
         try makeOwnFolders(folder)
-        var (name, number) = ("\(stem).jpg", 1)
-        while mayExist("\(folder)/\(name)") {
+        var (free, number) = (stem, 1)
+        // The page shows names without their endings.
+        while ["jpg", "mjpeg"].contains(where: { mayExist("\(folder)/\(free).\($0)") }) {
             number += 1
-            name = "\(stem) \(number).jpg"
+            free = "\(stem) \(number)"
         }
-        try writeOwnFile(jpeg, to: "\(folder)/\(name)", isDurable: true)
+        let name = "\(free).\(encoded.ending)"
+        try writeOwnFile(encoded.bytes, to: "\(folder)/\(name)", isDurable: true)
         return name
     }
 

@@ -2,6 +2,7 @@ import Capture
 import Compose
 import Control
 import Frames
+import JPEG
 import JSON
 import Page
 import Synchronization

@@ -238,7 +238,7 @@ import Testing
         }
         // A decoder's CPU time is limited by itself, not together with others.
         var bounds = MediaLimits.received
-        bounds.decoder = 1
+        bounds.clip = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
         let long = try scratch.make("long.mkv", "-stream_loop 29 -i \(short) -c copy")
         var clip = try Clip(path: long, within: bounds)

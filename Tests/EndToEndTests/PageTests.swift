@@ -308,6 +308,29 @@ extension EndToEnd {
             #expect(refused.code != 0, "a picture that is not there was taken")
         }
 
+        @Test func `an uploaded clip moves behind the person`() throws {
+            let clip = "-f lavfi -i color=red:s=320x180:r=30:d=1 -f lavfi -i color=blue:s=320x180:r=30:d=1"
+            try stage.scratch.make("flag.mp4", clip + " -filter_complex concat -c:v libx264 -pix_fmt yuv420p")
+            #expect(try stage.curl("/picture?name=flag.mp4", "--data-binary @flag.mp4", to: "answer") == 200)
+            let name = try #require(try stage.json("answer")["picture"]?.string)
+            #expect(name == "flag.mjpeg")
+            _ = try stage.scratch.guise("wear", "background-picture")
+            defer { _ = try? stage.scratch.guise("clear") }
+            #expect(try stage.scratch.guise("set", "background-picture", "picture", name).code == 0)
+            var seen: Set<String> = []
+            // The corners are the background's, with the outline's model and without.
+            var number = 0
+            let hasMoved = stage.guise.waits { _ in
+                number += 1
+                let path = stage.scratch.path("moving \(number).png")
+                _ = try stage.scratch.guise("snapshot", path)
+                let picture = try stage.scratch.picture(path)
+                seen.insert(picture.bytes[0] > 180 ? "red" : picture.bytes[2] > 180 ? "blue" : "other")
+                return seen.isSuperset(of: ["red", "blue"])
+            }
+            #expect(hasMoved, "\(seen)")
+        }
+
         @Test func `masks are shown on the sample and on the user's own face`() throws {
             #expect(try stage.curl("/thumbnail?mask=santa", to: "santa.jpg") == 200)
             #expect(try stage.curl("/thumbnail?mask=crown", to: "crown.jpg") == 200)

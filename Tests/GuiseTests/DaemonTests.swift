@@ -254,6 +254,40 @@ import Track
         #expect(fixture.scratch.names(in: "config/guise/Pictures").count == 2)
     }
 
+    @Test func `a clip becomes a moving picture, a short one a picture, and a damaged one nothing`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("background-picture")))
+        func picture() -> String? { fixture.loader.selections.first?.choices["picture"] }
+        let clip = try fixture.scratch.make("waves.mkv", "-f lavfi -i testsrc=s=1440x810:r=30:d=2 -c:v mpeg4")
+        _ = try fixture.ask(Self.set(JSON(clip)))
+        #expect(picture() == "waves.mjpeg")
+        let stored = fixture.scratch.path("config/guise/Pictures/waves.mjpeg")
+        // Two seconds at 15 frames a second, without the frames of the fade.
+        #expect(try fixture.scratch.measure(stored) == "960x540 22")
+        _ = try fixture.ask(Self.set("dawn"))
+        _ = try fixture.ask(Self.set(JSON(clip)))
+        #expect(picture() == "waves.mjpeg", "the same clip is kept once")
+        // Their names without endings differ, as the page shows them.
+        for (file, name) in [("short/waves.mkv", "waves 2.jpg"), ("still/waves.png", "waves 3.jpg")] {
+            let length = name == "waves 2.jpg" ? "-t 0.6 -c:v mpeg4" : "-frames:v 1"
+            try fixture.scratch.makeFolder(String(file.prefix(5)))
+            let path = try fixture.scratch.make(file, "-f lavfi -i testsrc2=s=320x180:r=30 \(length)")
+            _ = try fixture.ask(Self.set(JSON(path)))
+            #expect(picture() == name)
+            let size = try fixture.scratch.measure(fixture.scratch.path("config/guise/Pictures/\(name)"))
+            #expect(size == "320x180 1")
+        }
+        let list = try fixture.ask(.mask(.masks))["masks"]?.elements.first { $0["name"] == "background-picture" }
+        let allowed = list?["choices"]?["picture"]?["allowed"]
+        #expect(allowed?.text == #"["dawn","study","waves 2.jpg","waves 3.jpg","waves.mjpeg"]"#)
+
+        let half = try fixture.scratch.write(try fixture.scratch.read("waves.mkv").prefix(400), "half.mkv")
+        let error = fixture.requestError(Self.set(JSON(half)))
+        #expect(error?.message.contains("half.mkv") == true, "\(error as Any)")
+        #expect(picture() == "waves 3.jpg")
+        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == 3)
+    }
+
     @Test func `the number of pictures is limited, and those that are there stay`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("background-picture")))

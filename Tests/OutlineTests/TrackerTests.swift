@@ -107,6 +107,34 @@ struct Stage {
         }
     }
 
+    @Test(arguments: [PixelFormat.yuyv, .uyvy, .i420, .i422, .i444, .nv12])
+    func `a frame is laid behind people like a picture, and where nobody is, as it is`(format: PixelFormat) {
+        let layout = FrameLayout(width: 642, height: 361, format: format)
+        let stage = Stage(layout)
+        var back = Frame(layout)
+        back.fill(y: 80, u: 100, v: 150)
+        let picture = BackgroundPicture(
+            width: 642, height: 361, pixels: [UInt32](repeating: 0x96_64_50, count: 642 * 361).span)
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var frame = stage.frame
+        var other = stage.frame
+        outline.update(frame, model, at: 0)
+        painter.draw(back, behind: &outline, onto: &frame)
+        painter.draw(.picture(picture), behind: &outline, onto: &other)
+        let (exposed, kept, isSame) = (stage.exposed(frame), stage.kept(frame), frame.bytes.hasSameBytes(other.bytes))
+        #expect(exposed == 0 && kept == 1 && isSame)
+
+        // With each sample different from its neighbours.
+        var samples = back.mutableBytes
+        for i in samples.indices { samples[i] = UInt8(truncatingIfNeeded: i * 7 + i / 642 * 3) }
+        outline.reset()
+        outline.update(frame, nil, at: 1)
+        painter.draw(back, behind: &outline, onto: &frame)
+        let isWhole = frame.bytes.hasSameBytes(back.bytes)
+        #expect(isWhole)
+    }
+
     @Test(arguments: [(1280, 720), (642, 361), (320, 240), (64, 48), (17, 9)])
     func `all sizes of frames work`(width: Int, height: Int) {
         let stage = Stage(FrameLayout(width: width, height: height, format: .yuyv), corner: (width / 4, height / 4))
@@ -267,5 +295,11 @@ struct Stage {
             }
         }
         #expect(counts == [0])
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func hasSameBytes(_ other: Span<UInt8>) -> Bool {
+        count == other.count && indices.allSatisfy { self[$0] == other[$0] }
     }
 }

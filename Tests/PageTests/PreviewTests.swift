@@ -1,6 +1,7 @@
 import CAllocations
 import Foundation
 import Frames
+import JPEG
 import Synchronization
 import TestSupport
 import Testing

@@ -208,6 +208,40 @@ import Testing
         }
     }
 
+    @Test func `a clip of the user's hides the room in each frame, also where its pictures are damaged`() throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        let layer = #"{"kind": "background", "mode": "picture", "pictures": {"wall": "wall.svg"}}"#
+        _ = try mask(Self.layers(layer), nil, in: scratch)
+        let whole = try Films.plain([40, 60, 80, 100, 120, 140])
+        // The first ones, so that there is nothing to show before the third.
+        let damaged = [0, 1, 4].reduce(whole) { Films.damaging($1, of: $0) }
+        _ = try scratch.write(Data(damaged), "own/film.mjpeg")
+        var target = ArtTarget(Self.layout)
+        (target.ownPictures, target.choices["picture"]) = (scratch.path("own"), "film.mjpeg")
+        target.outline = OutlineFile(path: path)
+        var compositor = Compositor(masks: [try MaskLibrary(searchPaths: [scratch.url.path]).load("room", for: target)])
+        var gate = PrivacyGate(Self.layout)
+        var tracker = try tracker()
+        var levels: Set<UInt8> = []
+        for number in 0..<24 {
+            let person = Person(x: 120 + 8 * number, y: 120, side: 120)
+            fill(&gate.canvas.frame, [person])
+            compositor.compose(&gate.canvas, [], placement: .identity, at: Double(number) / 30 + 0.001)
+            gate.check(
+                tracker, hidesFaces: false, hidesRoom: compositor.hidesRoom, .video, placement: .identity, at: 0)
+            let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame, outside: [person]))
+            #expect(reason == nil && !isExposed, "frame \(number)")
+            let luma = gate.canvas.frame.view.luma.samples
+            let isKept = luma[2 * (180 * 640 + person.x + 60)] == 81
+            #expect(isKept, "frame \(number) shows the person")
+            levels.insert(luma[2 * (20 * 640 + 20)])
+        }
+        // Plain at first, then the three whole pictures.
+        #expect(levels.count == 4, "\(levels)")
+        tracker.restart()
+    }
+
     @Test func `without the background a frame is withheld`() throws {
         var gate = PrivacyGate(Self.layout)
         var tracker = try tracker()

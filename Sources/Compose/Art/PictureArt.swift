@@ -14,6 +14,34 @@ enum PictureFit: String, CaseIterable, Sendable {
     case border
 }
 
+extension PictureFit {
+    /// The part of a picture without borders that is shown, and its place in the frame. Both start on even pixels.
+    func places(of picture: FrameSize, on frame: FrameSize) -> (part: PixelRect, region: PixelRect) {
+        /// As much of a length as a share of it, on even pixels in the middle.
+        func middle(_ length: Int, _ share: Double) -> (start: Int, length: Int) {
+            let kept = min(length, max(min(2, length), Int((Double(length) * min(1, share) / 2).rounded()) * 2))
+            return ((length - kept) / 4 * 2, kept)
+        }
+        let all = (PixelRect(picture), PixelRect(frame))
+        let (across, down) = (
+            Double(frame.width) / Double(picture.width), Double(frame.height) / Double(picture.height)
+        )
+        switch self {
+        case .stretch, .border: return all
+        case .cover:
+            let (x, y) = (middle(picture.width, across / down), middle(picture.height, down / across))
+            return (PixelRect(x: x.start, y: y.start, width: x.length, height: y.length), all.1)
+        case .contain:
+            let (x, y) = (middle(frame.width, down / across), middle(frame.height, across / down))
+            return (all.0, PixelRect(x: x.start, y: y.start, width: x.length, height: y.length))
+        }
+    }
+}
+
+extension PixelRect {
+    fileprivate init(_ size: FrameSize) { self.init(x: 0, y: 0, width: size.width, height: size.height) }
+}
+
 /// The position of art that is smaller than the picture.
 enum PicturePlace: String, CaseIterable, Sendable {
     case topLeft = "top left"

@@ -1,6 +1,8 @@
 import Frames
+import JPEG
 import JSON
 import Outline
+import Synchronization
 import SystemKit
 
 extension LayerKind {
@@ -23,16 +25,28 @@ struct BackgroundLayer: PictureLayer {
         case largest
     }
 
-    /// One for each frame of animated art, else a single one.
-    private let backgrounds: [Background]
+    private let content: Content
     private let timeline: Timeline
     private let people: People
     private let warning: String?
 
-    private var hidesRoom: Bool { backgrounds[0].hidesRoom }
-
     var background: BackgroundRole? {
         BackgroundRole(leavesLargestAlone: people == .largest, hidesRoom: hidesRoom, warning: warning)
+    }
+
+    private enum Content: Sendable {
+        /// One for each frame of animated art, else a single one.
+        case backgrounds([Background])
+        /// A clip of the user's.
+        case film(Film)
+    }
+
+    /// Whether nothing of the room is left.
+    private var hidesRoom: Bool {
+        switch content {
+        case .backgrounds(let backgrounds): backgrounds[0].hidesRoom
+        case .film: true
+        }
     }
 
     /// The options of a layer's user: whose background it is, and the picture.
@@ -58,19 +72,19 @@ struct BackgroundLayer: PictureLayer {
         case .blur:
             // Relative to the picture's height: from softened to hardly recognisable.
             let strength = Float(try fields.number("strength", in: 0...1, default: 0.5))
-            backgrounds = [.blur(radius: 0.012 + 0.088 * strength)]
-        case .picture: (backgrounds, timeline, warning) = try Self.pictures(&fields, context)
+            content = .backgrounds([.blur(radius: 0.012 + 0.088 * strength)])
+        case .picture: (content, timeline, warning) = try Self.pictures(&fields, context)
         case .color:
             let start = try fields.color("color", choices: target.choices, default: "#35506b")
             let end = fields.has("to") ? try fields.color("to", choices: target.choices, default: "") : start
-            backgrounds = [.gradient(start.yuv(range), end.yuv(range))]
+            content = .backgrounds([.gradient(start.yuv(range), end.yuv(range))])
         case .dim:
             // Towards black: at full strength, a tenth of the light is left.
             let kept = 1 - 0.9 * Float(try fields.number("strength", in: 0...1, default: 0.6))
-            backgrounds = [.adjusted(gain: SIMD3(repeating: kept), offset: .zero)]
+            content = .backgrounds([.adjusted(gain: SIMD3(repeating: kept), offset: .zero)])
         case .grey:
             let kept = 1 - Float(try fields.number("strength", in: 0...1, default: 1))
-            backgrounds = [.adjusted(gain: SIMD3(1, kept, kept), offset: .zero)]
+            content = .backgrounds([.adjusted(gain: SIMD3(1, kept, kept), offset: .zero)])
         }
         let people: People = try fields.choice("people", default: .all)
         self.people = target.choices["people"].flatMap(People.init) ?? people
@@ -80,7 +94,7 @@ struct BackgroundLayer: PictureLayer {
     /// Reads the art of mode `picture`: the user's choice, one of `pictures`, or `art`.
     private static func pictures(
         _ fields: inout Fields, _ context: LayerContext
-    ) throws -> (backgrounds: [Background], timeline: Timeline, warning: String?) {
+    ) throws -> (content: Content, timeline: Timeline, warning: String?) {
         let fit: PictureFit = try fields.choice("fit", default: .cover)
         let pictures = try fields.texts("pictures")
         let choice = context.target.choices["picture"]
@@ -102,21 +116,38 @@ struct BackgroundLayer: PictureLayer {
                 guard let folder = context.target.ownPictures, choice.isFileName else {
                     throw Problem(.missing, "'\(brief(choice))' is none of your pictures", fix: "set another one")
                 }
-                let loaded = try load(choice, in: folder, fit, context)
-                return (loaded.backgrounds, loaded.timeline, nil)
+                // Never one of a mask: films are decoded in this process.
+                let loaded =
+                    choice.hasSuffix(".mjpeg")
+                    ? try film(choice, in: folder, fit, context) : try load(choice, in: folder, fit, context)
+                return (loaded.content, loaded.timeline, nil)
             } catch {
                 // The room stays hidden, whatever became of the user's file.
                 warning = "it shows its own picture instead of yours: \(error)"
             }
         }
         let loaded = try load(file, in: context.folder, fit, context)
-        return (loaded.backgrounds, loaded.timeline, warning)
+        return (loaded.content, loaded.timeline, warning)
+    }
+
+    /// Loads a clip of the user's, as the store of pictures keeps it.
+    private static func film(
+        _ file: String, in folder: String, _ fit: PictureFit, _ context: LayerContext
+    ) throws -> (content: Content, timeline: Timeline) {
+        let film = Film(pictures: try MotionJPEG(path: try Art.resolvePath(folder, file)), fit: fit)
+        let duration = 1000 / Double(MotionJPEG.rate)
+        return (
+            .film(film),
+            Timeline(
+                durations: Array(repeating: duration, count: film.pictures.count),
+                context.style.motion.repetition ?? .forever)
+        )
     }
 
     /// Loads a picture, or the frames of an APNG.
     private static func load(
         _ file: String, in folder: String, _ fit: PictureFit, _ context: LayerContext
-    ) throws -> (backgrounds: [Background], timeline: Timeline) {
+    ) throws -> (content: Content, timeline: Timeline) {
         let target = context.target
         func background(_ art: PictureArt) -> Background {
             let pixels = art.pixels(over: Color(0, 0, 0))
@@ -125,7 +156,7 @@ struct BackgroundLayer: PictureLayer {
         let path = try Art.resolvePath(folder, file)
         guard let film = try ArtReader.loadAnimation(path: path) else {
             return (
-                [background(try PictureArt(file: file, folder: folder, target: target, fit: fit))],
+                .backgrounds([background(try PictureArt(file: file, folder: folder, target: target, fit: fit))]),
                 Timeline(durations: [1], .forever)
             )
         }
@@ -135,13 +166,33 @@ struct BackgroundLayer: PictureLayer {
             return background(PictureArt(picture.raster, target: target, fit: fit))
         }
         let repetition = context.style.motion.repetition ?? (film.plays == 0 ? .forever : .once)
-        return (backgrounds, Timeline(durations: film.pictures.map(\.milliseconds), repetition))
+        return (.backgrounds(backgrounds), Timeline(durations: film.pictures.map(\.milliseconds), repetition))
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
-        canvas.backgrounds.draw(
-            backgrounds[timeline.frame(at: appearance.time)], opacity: appearance.opacity, behind: &canvas.outline,
-            onto: &canvas.frame)
+        switch content {
+        case .backgrounds(let backgrounds):
+            canvas.backgrounds.draw(
+                backgrounds[timeline.frame(at: appearance.time)], opacity: appearance.opacity,
+                behind: &canvas.outline, onto: &canvas.frame)
+        case .film(let film):
+            // Cameras' frames often come when a picture is just due. Without a margin for rounded times, some pictures
+            // would be shown in one of them and some in three.
+            let number = timeline.frame(at: appearance.time + 2)
+            canvas.films.show(number, of: film, like: canvas.frame.layout)
+            canvas.backgrounds.draw(canvas.films.picture, behind: &canvas.outline, onto: &canvas.frame)
+        }
         if hidesRoom { canvas.isRoomHidden = true }
     }
+}
+
+/// A clip of the user's, for a background.
+struct Film: Sendable {
+    let pictures: MotionJPEG
+    let fit: PictureFit
+    /// A number that no other film has had. The frame loop remembers it instead of the pictures, which it would have to
+    /// free.
+    let id = Film.loaded.add(1, ordering: .relaxed).newValue
+
+    private static let loaded = Atomic<Int>(0)
 }

@@ -21,7 +21,7 @@ struct SetCommand: ParsableCommand {
         discussion: """
             guise set santa opacity 50%
             guise set full-beard hair '#8090a0'      or a name: black, white, red, ...
-            guise set background-picture picture ~/holiday.jpg
+            guise set background-picture picture ~/holiday.jpg     or a clip
             guise set camera.when always
             """)
     @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")

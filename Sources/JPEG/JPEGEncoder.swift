@@ -1,7 +1,6 @@
 import CArt
 import Frames
 import SystemKit
-import Track
 
 /// A JPEG encoder for frames of one layout, which it can reduce to any smaller size. It owns its intermediate
 /// buffers. It has one owner at a time, and so can move between threads.
@@ -38,7 +37,7 @@ import Track
                 width: (layout.width + 1) / 2, height: (layout.height + 1) / 2, format: .i420, range: .full)
         }
         guard let encoder = unsafe cart_encoder_open() else {
-            throw Problem(.system, "cannot encode JPEGs for the page: out of memory")
+            throw Problem(.system, "could not start the JPEG encoder: out of memory")
         }
         let whole = FrameLayout(width: layout.width, height: layout.height, format: .i420, range: .full)
         let halved = smaller(whole)
@@ -74,12 +73,10 @@ import Track
     deinit { unsafe cart_encoder_close(encoder) }
 
     /// Encodes a frame.
-    /// - Parameters:
-    ///   - faces: the faces to draw overlays of, in the frame's pixels. They are drawn on a copy.
-    ///   - isMirrored: whether the picture is shown mirrored, so that the overlays' numbers must be mirrored.
+    /// - Parameter draw: draws on the reduced copy of the frame. `scale` is the copy's size relative to the frame's.
     /// - Returns: the JPEG; nil if the encoder failed.
     public mutating func encode(
-        _ view: borrowing FrameView, faces: [Face] = [], isMirrored: Bool = false
+        _ view: borrowing FrameView, drawing draw: (_ copy: inout Frame, _ scale: Float) -> Void = { _, _ in }
     ) -> [UInt8]? {
         let scale = Float(size.width) / Float(view.layout.width)
         if scaler != nil {
@@ -95,13 +92,13 @@ import Track
         let count: Int
         switch halvings {
         case 0:
-            for face in faces { FaceOverlay.draw(face, on: &whole, scale: scale, isMirrored: isMirrored) }
+            draw(&whole, scale)
             count = unsafe Self.compress(encoder, whole, quality, &jpeg)
         case 1:
-            for face in faces { FaceOverlay.draw(face, on: &half, scale: scale, isMirrored: isMirrored) }
+            draw(&half, scale)
             count = unsafe Self.compress(encoder, half, quality, &jpeg)
         default:
-            for face in faces { FaceOverlay.draw(face, on: &quarter, scale: scale, isMirrored: isMirrored) }
+            draw(&quarter, scale)
             count = unsafe Self.compress(encoder, quarter, quality, &jpeg)
         }
         return count < 0 ? nil : Array(jpeg[..<count])

@@ -4,13 +4,14 @@ import CArt
 import Frames
 import SystemKit
 
-/// A decoder from a camera's JPEG frames to YUV planes, without resampling. After the first frame it allocates nothing.
-/// May be passed between threads: it has one owner at a time.
-@safe struct JPEGDecoder: ~Copyable, @unchecked Sendable {
+/// A decoder from a JPEG of a camera or of Guise to YUV planes, without resampling. After the first frame it allocates
+/// nothing. May be passed between threads: it has one owner at a time.
+@safe public struct JPEGDecoder: ~Copyable, @unchecked Sendable {
     private let handle: tjhandle
 
+    /// Creates a decoder.
     /// - Throws: `Problem` of kind `system` if out of memory.
-    init() throws(Problem) {
+    public init() throws(Problem) {
         guard let handle = unsafe tjInitDecompress() else {
             throw Problem(.system, "could not start the JPEG decoder: out of memory")
         }
@@ -20,15 +21,16 @@ import SystemKit
     deinit { unsafe tjDestroy(handle) }
 
     /// Decodes one picture.
-    /// - Parameter frame: has the camera's size, which must be even; replaced if its format is not the picture's
+    /// - Parameter frame: has the picture's size, which must be even; replaced if its format is not the picture's
     ///   sampling.
     /// - Returns: false if the picture is damaged or of another size; `frame` must not be used then.
     /// - Throws: `Problem` of kind `unusable` for a sampling without a frame format.
-    func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
+    public func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
         var (width, height, sampling, colors): (CInt, CInt, CInt, CInt) = (0, 0, 0, 0)
         let isPicture = unsafe jpeg.withUnsafeBufferPointer {
             unsafe tjDecompressHeader3(handle, $0.baseAddress, UInt($0.count), &width, &height, &sampling, &colors) == 0
         }
+        if !isPicture { resetAfterHeader() }
         let layout = frame.layout
         // The library writes planes of even size, whatever the picture's size.
         guard isPicture, Int(width) == layout.width, Int(height) == layout.height, width % 2 == 0, height % 2 == 0
@@ -38,6 +40,15 @@ import SystemKit
             frame = Frame(FrameLayout(width: layout.width, height: layout.height, format: format, range: .full))
         }
         return decodePlanes(jpeg, into: &frame)
+    }
+
+    /// Makes the library forget a damaged header. Only its decoding functions do so after an error: it would read the
+    /// next picture as the rest of the damaged one, and refuse it, for ever.
+    private func resetAfterHeader() {
+        // Nothing but the mark of a picture's beginning, so that nothing is ever written.
+        let beginning: [UInt8] = [0xFF, 0xD8]
+        var pixel: [UInt8] = [0]
+        _ = unsafe tjDecompress2(handle, beginning, 2, &pixel, 1, 0, 1, CInt(TJPF_GRAY.rawValue), 0)
     }
 
     private static func format(_ sampling: CInt) throws(Problem) -> PixelFormat {
@@ -76,5 +87,4 @@ import SystemKit
             }
         }
     }
-
 }
