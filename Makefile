@@ -120,6 +120,9 @@ reference:
 	GUISE_WRITE_REFERENCE=1 swift test --disable-xctest --filter '(Request|Schema)Tests'
 
 lint: .build/lint
+	@find Sources Tests Page Benchmarks -name '*.swift' -o -name '*.[ch]' -o -name '*.cpp' -o -name '*.js' \
+	    -o -name '*.py' | xargs awk 'length > 120 && /^ *(\/\/|# )/ { \
+	        print FILENAME ":" FNR ": this comment has more than 120 columns"; failed = 1 } END { exit failed }'
 
 # Runs only if a source has changed since the last run.
 .build/lint: $(shell find $(sources) -name '*.swift') .swift-format

@@ -57,8 +57,8 @@ let smallSettings: [LinkerSetting] = [
         .when(configuration: .release))
 ]
 
-/// Makes a program smaller by 3 MB: it gets no tables for unwinding the stack, since nothing in it throws C++ exceptions
-/// (docs/workarounds.md).
+/// Makes a program smaller by 3 MB: it gets no tables for unwinding the stack, since nothing in it throws C++
+/// exceptions (docs/workarounds.md).
 let noUnwinding: [LinkerSetting] = [
     .unsafeFlags(
         ["--no-eh-frame-hdr", "-T", "\(Context.packageDirectory)/Sources/CLinux/no-unwinding.ld"].flatMap {
@@ -102,7 +102,8 @@ let package = Package(
         .target(name: "CPictures", dependencies: ["CArt", "CCairo"]),
 
         .target(name: "CGLTF", dependencies: ["CArt"], linkerSettings: [.linkedLibrary("tinygltf")]),
-        // The messages to the process that finds key points. OpenCV's libraries would slow every start of guise by 9 ms.
+        // The messages to the process that finds key points. OpenCV's libraries would slow every start of guise by 9
+        // ms.
         .target(name: "CObjects"),
         .executableTarget(
             name: "guise-objects", dependencies: ["CObjects", "CSeccomp"],
@@ -265,8 +266,8 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     ]
 }
 
-// The programs that benchmarks in Python build upon (make verifier-evidence, make outline-mattes). They see the inner parts of modules,
-// and have their own build folder for that.
+// The programs that benchmarks in Python build upon (make verifier-evidence, make outline-mattes). They see the inner
+// parts of modules, and have their own build folder for that.
 if Context.environment["GUISE_BENCHMARKS"] == "1" {
     for target in package.targets where ["Track", "Outline"].contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-enable-testing"])]

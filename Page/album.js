@@ -1,4 +1,5 @@
-// Pictures and recordings that this Guise saved: a strip below the picture, and a viewer with everything to do with them.
+// Pictures and recordings that this Guise saved: a strip below the picture, and a viewer with everything to do with
+// them.
 
 import { ask } from "./connection.js";
 import { $, abbreviateHome, announce, attempt, copyPicture, formatDuration, formatSize, icon, make, toast } from "./elements.js";

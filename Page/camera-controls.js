@@ -88,7 +88,7 @@ function rows(control) {
     const row = make("label", { className: "row" }, make("span", languageOfTitle(control), title(control)), input);
     if (control.automatic == null) return [row];
     // To its own value: then it stays as the camera has set it.
-    const by = toggle(control.governor, () => current(control.name).automatic, (isOn) => set(control.name, isOn ? "auto" : current(control.name).value));
+    const by = toggle(control.autoControl, () => current(control.name).automatic, (isOn) => set(control.name, isOn ? "auto" : current(control.name).value));
     row.classList.add("follows");
     return [make("label", { className: "row" }, make("span", {}, automatic[control.name]), by), row];
 }
@@ -96,8 +96,8 @@ function rows(control) {
 /// Creates the rows of a camera.
 function build() {
     shows.clear();
-    const governors = new Set(controls.map(({ governor }) => governor));
-    const own = controls.filter(({ name }) => !governors.has(name));
+    const autoControls = new Set(controls.map(({ autoControl }) => autoControl));
+    const own = controls.filter(({ name }) => !autoControls.has(name));
     const known = Object.keys(common);
     const first = own.filter(({ name }) => name in common).sort((a, b) => known.indexOf(a.name) - known.indexOf(b.name));
     const others = own.filter(({ name }) => !(name in common));

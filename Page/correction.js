@@ -1,5 +1,5 @@
-// Correction by hand of the faces that were found in a photo: handles over the photo move eyes, nose, mouth and outline.
-// Guise keeps the corrected faces for this photo and draws its masks there.
+// Correction by hand of the faces that were found in a photo: handles over the photo move eyes, nose, mouth and
+// outline. Guise keeps the corrected faces for this photo and draws its masks there.
 
 import { $, announce, attempt, debounce, latestOnly, setPressed } from "./elements.js";
 import { faceAt, handles, path } from "./landmarks.js";
@@ -10,7 +10,8 @@ import { number, t } from "./words.js";
 /// The open photo: {file, hash, count, redraw}. `count`: of the faces that wear masks.
 let photo = null;
 let isOn = false;
-/// The faces with their landmarks: {box, landmarks, corrected}; `box` says where one was found. Never changed in place, so that `past` can keep them.
+/// The faces with their landmarks: {box, landmarks, corrected}; `box` says where one was found. Never changed in place,
+/// so that `past` can keep them.
 let faces = [];
 /// The landmarks of a mean face, from Guise.
 let meanFace = [];

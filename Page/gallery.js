@@ -1,5 +1,5 @@
-// The gallery: thumbnails of all masks, by kind, with a search. A click puts a mask on in place of those of its kind, or
-// takes it off; "+" or Shift adds it.
+// The gallery: thumbnails of all masks, by kind, with a search. A click puts a mask on in place of those of its kind,
+// or takes it off; "+" or Shift adds it.
 
 import { on } from "./connection.js";
 import { $, announce, attempt, capitalize, icon, make, setPressed, toast, toastButton } from "./elements.js";
@@ -82,8 +82,8 @@ function words(mask) {
     return [...new Set(own.flatMap((text) => plainWords(`${text} ${t(text)}`)))];
 }
 
-/// The number of letters to change, add, remove or swap to get from one word to another, or a large number if it is more
-/// than 2.
+/// The number of letters to change, add, remove or swap to get from one word to another, or a large number if it is
+/// more than 2.
 function distance(one, other) {
     if (Math.abs(one.length - other.length) > 2) return 9;
     let [before, row] = [[], [...Array(other.length + 1).keys()]];

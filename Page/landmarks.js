@@ -1,5 +1,5 @@
-// The landmarks of a face for correction by hand: its lines, the handles that move it, and a mean face. Landmarks are the
-// 68 points of the iBUG 300-W mark-up, [x, y] in pixels of the picture. No function changes them in place.
+// The landmarks of a face for correction by hand: its lines, the handles that move it, and a mean face. Landmarks are
+// the 68 points of the iBUG 300-W mark-up, [x, y] in pixels of the picture. No function changes them in place.
 
 import { t } from "./words.js";
 

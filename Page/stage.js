@@ -66,8 +66,8 @@ $("overlay").onclick = () => {
 
 let mirrorsPreview = localStorage.mirror !== "off";
 
-/// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A placeholder
-/// has words on it.
+/// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A
+/// placeholder has words on it.
 export const isMirrored = () => mirrorsPreview && !isMirroredForOthers();
 const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].includes(status.camera);
 

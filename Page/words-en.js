@@ -1,6 +1,7 @@
 // The catalogue of the page's words, which are the keys of all languages' catalogues. A change here is a change there.
-// {name} stands for a value. "{count} mask|{count} masks": the forms of the plural; other languages have their own number
-// of them, in the order zero, one, two, few, many, other (see words.js). What is in no catalogue is shown in English.
+// {name} stands for a value. "{count} mask|{count} masks": the forms of the plural; other languages have their own
+// number of them, in the order zero, one, two, few, many, other (see words.js). What is in no catalogue is shown in
+// English.
 
 export default [
     // The page itself: texts and attributes of index.html

@@ -59,8 +59,8 @@ const locale = pseudo.includes(language) ? "en" : language;
 const rules = new Intl.PluralRules(locale);
 const forms = ["zero", "one", "two", "few", "many", "other"].filter((form) => rules.resolvedOptions().pluralCategories.includes(form));
 
-/// Translates a text. Only literal texts, so that a test finds them; words from Guise, such as the titles of masks, too.
-/// @param text the key: English, with values as {name}. If it has plural forms, "{count} mask|{count} masks".
+/// Translates a text. Only literal texts, so that a test finds them; words from Guise, such as the titles of masks,
+/// too. @param text the key: English, with values as {name}. If it has plural forms, "{count} mask|{count} masks".
 export function t(text, values = {}) {
     const found = Object.hasOwn(words, text) ? words[text] : text;
     // In the order of `forms`; French, Portuguese and Spanish have none for millions.

@@ -7,8 +7,9 @@ import SystemKit
 /// Prints the outline of people in raw frames, for Benchmarks/outline.py to judge: `outline-mattes MODEL WIDTH HEIGHT
 /// SECONDS`.
 ///
-/// Reads YUYV frames of that size from the standard input, which are so many seconds apart. For each it writes one byte,
-/// whether the network has run, the mask (256 x 144 floats, settled over time), and the matte (a byte for each pixel).
+/// Reads YUYV frames of that size from the standard input, which are so many seconds apart. For each it writes one
+/// byte, whether the network has run, the mask (256 x 144 floats, settled over time), and the matte (a byte for each
+/// pixel).
 @main struct MattePrinter {
     static func main() throws {
         let words = CommandLine.arguments

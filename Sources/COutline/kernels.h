@@ -422,9 +422,11 @@ static void expand_samples(const int16_t *cells, struct coutline_steps steps, in
     }
 }
 
-/// Luma of LANES pixels without the camera's noise: of a small change since the last frame only a quarter is taken over.
+/// Luma of LANES pixels without the camera's noise: of a small change since the last frame only a quarter is taken
+/// over.
 INLINE vector settled_luma(vector luma, uint8_t *settled) {
-    // Changes up to 8 grey levels are noise: four standard deviations of a webcam's in a lit room. From 16 on they aren't.
+    // Changes up to 8 grey levels are noise: four standard deviations of a webcam's in a lit room. From 16 on they
+    // aren't.
     const float noise = 8, least = .25f;
     vector last = load_bytes(settled), d = luma - last;
     vector share = (larger(d, -d) - every(noise)) * every((1 - least) / noise) + every(least);
@@ -532,7 +534,8 @@ static void mix(const int16_t *upper, const int16_t *lower, float below, int cou
     for (int x = 0; x < count; x += 2 * LANES) {
         shorts a = *(const shorts *)(upper + x), b = *(const shorts *)(lower + x);
         shorts mixed = a + part(b - a, weight);
-        *(bytes *)(out + x) = __builtin_convertvector((mixed + (1 << (coutline_fraction - 1))) >> coutline_fraction, bytes);
+        shorts rounded = (mixed + (1 << (coutline_fraction - 1))) >> coutline_fraction;
+        *(bytes *)(out + x) = __builtin_convertvector(rounded, bytes);
     }
 }
 

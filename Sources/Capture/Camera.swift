@@ -28,8 +28,8 @@ public struct Camera: FrameSource, ~Copyable {
     /// Frames that could not be decoded. The ring counts short and broken ones.
     private var undecodable = 0
     private var clock = FrameClock()
-    /// The last frame's time, and its buffer, which is queued again when the next frame arrives; nil if it was queued at
-    /// once, since the frame was decoded.
+    /// The last frame's time, and its buffer, which is queued again when the next frame arrives; nil if it was queued
+    /// at once, since the frame was decoded.
     private var last: (filled: BufferRing.DequeuedBuffer?, time: FrameTime)?
     /// When the last frame arrived, or the stream was started, in monotonic seconds.
     private var lastSign: Double

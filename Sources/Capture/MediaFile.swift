@@ -18,14 +18,16 @@ public struct MediaLimits: Sendable {
     /// The decoder's program; tests have others.
     var program = "ffmpeg"
 
-    /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
+    /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any
+    /// length.
     public static let named = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
-    /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time that one photo
-    /// does not delay the next by more than 5 s.
+    /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
+    /// that one photo does not delay the next by more than 5 s.
     public static let received = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3)
-    /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are decoded.
+    /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
+    /// decoded.
     public static let kept = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60)
 }
@@ -237,8 +239,8 @@ struct MediaFile: ~Copyable {
         "unable to decode APP fields", "SEI type", "mmco: unref short failure", "co located POCs unavailable",
     ]
 
-    /// Whether a line of ffmpeg's standard error says that pictures are missing or damaged. Other lines are about sound,
-    /// times or metadata.
+    /// Whether a line of ffmpeg's standard error says that pictures are missing or damaged. Other lines are about
+    /// sound, times or metadata.
     static func reportsDamage(_ line: String, codec: String) -> Bool {
         // The demuxers' words for files that end too early.
         if line.contains("ended prematurely") || line.contains("partial file") { return true }

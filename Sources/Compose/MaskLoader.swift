@@ -86,8 +86,8 @@ public final class MaskLoader: Sendable {
     /// The masks that were selected last.
     public var selections: [MaskSelection] { state.withLock { $0.selections } }
 
-    /// Loads the masks for frames of another size. Returns at once; the masks change when all are loaded. If one of them
-    /// can't be loaded, the error is logged and `size` returns to that of the current masks.
+    /// Loads the masks for frames of another size. Returns at once; the masks change when all are loaded. If one of
+    /// them can't be loaded, the error is logged and `size` returns to that of the current masks.
     public func resize(to size: FrameSize) {
         state.withLock { $0.size = size }
         wakeEvent.signal()

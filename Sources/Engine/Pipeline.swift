@@ -123,7 +123,8 @@ package struct Pipeline: ~Copyable {
         loader.resize(to: size)
     }
 
-    /// Whether the composed picture has the output's size, or can't get it because the masks could not be loaded for it.
+    /// Whether the composed picture has the output's size, or can't get it because the masks could not be loaded for
+    /// it.
     package var hasOutputSize: Bool {
         let size = gate.layout.size
         guard let loader, size != outputLayout.size else { return true }

@@ -75,8 +75,8 @@ public struct ThingAppearance: Sendable {
         return sum > 0 ? bins.map { $0 / sum } : bins
     }
 
-    /// The shape: how long it is compared with its width, how much of the ellipse with its moments it fills, how far its
-    /// points are from the centre, and how much more of it is at one end.
+    /// The shape: how long it is compared with its width, how much of the ellipse with its moments it fills, how far
+    /// its points are from the centre, and how much more of it is at one end.
     private static func shape(_ cutout: borrowing Cutout, area: Float, center: Point) -> [Float] {
         var (xx, xy, yy) = (Float(0), Float(0), Float(0))
         for i in 0..<cutout.mask.count where cutout.mask[i] != 0 {
@@ -100,8 +100,8 @@ public struct ThingAppearance: Sendable {
         return [log(long / short), area / (4 * .pi * long * short), abs(skew) / area] + rings
     }
 
-    /// The differences of two things: of their colours and their luma, from 0 (the same) to 1 (nothing in common), and of
-    /// their shapes, where 1 is a different one.
+    /// The differences of two things: of their colours and their luma, from 0 (the same) to 1 (nothing in common), and
+    /// of their shapes, where 1 is a different one.
     func differences(from other: ThingAppearance) -> (chroma: Float, luma: Float, shape: Float) {
         var shape: Float = 0
         // Weights, since these have different units: a coin that is tilted by 30 degrees is 1.15 times as long as wide.

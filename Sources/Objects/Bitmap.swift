@@ -75,8 +75,8 @@ struct Bitmap {
         stack.append(Int32(i))
     }
 
-    /// Calls `body` with each cell that is connected with one, in all eight directions, and has its mark; and changes the
-    /// marks to `new`.
+    /// Calls `body` with each cell that is connected with one, in all eight directions, and has its mark; and changes
+    /// the marks to `new`.
     mutating func visit(from first: Int, changingTo new: UInt8, _ body: (_ column: Int, _ row: Int) -> Void) {
         let mark = cells[first]
         guard mark != new else { return }

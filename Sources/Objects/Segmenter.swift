@@ -60,10 +60,11 @@ struct Segmenter: ~Copyable {
     /// The luma relative to the background's above which a cell is brighter, and below which it is darker than in any
     /// shadow indoors.
     private static let (brighter, darker): (Float, Float) = (1.12, 0.38)
-    /// The difference of neighbouring cells, relative to the background's luma, that makes an edge. That of a soft shadow
-    /// is half of it.
+    /// The difference of neighbouring cells, relative to the background's luma, that makes an edge. That of a soft
+    /// shadow is half of it.
     private static let edge: Float = 0.075
-    /// Samples that belong to the background, in the first fit and in the following ones: differences in luma and chroma.
+    /// Samples that belong to the background, in the first fit and in the following ones: differences in luma and
+    /// chroma.
     private static let (firstTolerance, tolerance): (SIMD2<Float>, SIMD2<Float>) = ([70, 16], [14, 9])
     /// Fits until what is no background has no influence.
     private static let fits = 4
@@ -256,8 +257,8 @@ struct Segmenter: ~Copyable {
         }
     }
 
-    /// Moves the connected cells of `found` to `marks`, region by region. Those that are cut off stay, for the skin to be
-    /// removed from them.
+    /// Moves the connected cells of `found` to `marks`, region by region. Those that are cut off stay, for the skin to
+    /// be removed from them.
     private mutating func collectRegions(_ next: inout UInt8, removingHands: Bool) {
         let (columns, rows) = (found.columns, found.rows)
         for first in 0..<columns * rows where found.cells[first] == 1 {

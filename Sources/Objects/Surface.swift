@@ -35,7 +35,8 @@ struct Surface {
 
         /// The three surfaces; nil if the samples don't determine them.
         func surfaces() -> (Surface, Surface, Surface)? {
-            // Gauss's elimination of the normal equations; they are positive definite, so the pivots are on the diagonal.
+            // Gauss's elimination of the normal equations; they are positive definite, so the pivots are on the
+            // diagonal.
             var (rows, right) = (products, values)
             for i in 0..<6 {
                 // A ten-thousandth of a sample: keeps a picture whose samples lie on a line from an endless slope.

@@ -54,8 +54,8 @@ public struct TaughtThings: Sendable {
     private static let (maxShape, maxPlainShape): (Float, Float) = (0.65, 0.42)
     /// The share of its own repeatability that a pattern must reach.
     private static let patternShare: Float = 0.6
-    /// Partners from which a smaller share is enough, because a thing with so much of the pattern is only partly covered;
-    /// other keys of the same metal have up to 33.
+    /// Partners from which a smaller share is enough, because a thing with so much of the pattern is only partly
+    /// covered; other keys of the same metal have up to 33.
     private static let (certainPartners, coveredShare): (Int, Float) = (40, 0.35)
     /// Partners from which the shape doesn't matter, since a hand may cover a corner of the thing, or have covered one
     /// when it was taught. Other things have up to 38, of drawn cards, coins and keys that a hand holds.

@@ -49,7 +49,8 @@ public final class ThingRecognizer: Sendable {
     /// Describes a thing. Waits for it.
     /// - Throws: `missing` if guise-objects is not installed, `system` if it can't be started, `gone` if it ends.
     public func describe(_ cutout: borrowing Cutout) throws(Problem) -> ThingAppearance {
-        // A `Result`, because `withLock` can't infer the closure's typed throws. The process is put back only if it works.
+        // A `Result`, because `withLock` can't infer the closure's typed throws. The process is put back only if it
+        // works.
         let cutout = copy cutout
         let result = process.withLock { slot -> Result<ThingAppearance, Problem> in
             do throws(Problem) {

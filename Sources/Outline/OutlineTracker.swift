@@ -54,8 +54,8 @@ public struct OutlineTracker: ~Copyable {
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
     private(set) var matte: [UInt8] = []
-    /// Luma of each pixel, settled over time where the matte has an edge, so that the camera's noise does not flicker in
-    /// it. Older elsewhere.
+    /// Luma of each pixel, settled over time where the matte has an edge, so that the camera's noise does not flicker
+    /// in it. Older elsewhere.
     private var settledLuma = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []

@@ -26,8 +26,8 @@ struct PageLimits: Sendable {
     var maxPhotoBytes = 24 << 20
     /// The largest picture or clip to keep, in bytes: half a minute from most phones.
     var maxPictureBytes = 64 << 20
-    /// The number of bytes of an oversized photo or picture that are read and discarded, so that its sender receives the
-    /// error.
+    /// The number of bytes of an oversized photo or picture that are read and discarded, so that its sender receives
+    /// the error.
     var maxDiscardedBytes = 256 << 20
     /// The number of bytes that are read from a connection at once.
     var readBytes = 16 << 10

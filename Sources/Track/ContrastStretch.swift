@@ -12,13 +12,14 @@ struct ContrastStretch {
     /// The grey level span to which a patch with a smaller span is stretched.
     let least: Float
 
-    /// The stretch of a face's patch. The area left and right of the face may be as bright as a window, so it is not measured. Of
-    /// faces in good light, 5 % span less than 39 grey levels and half span 73 or more; a higher target lets false
-    /// faces in (docs/tracker.md).
+    /// The stretch of a face's patch. The area left and right of the face may be as bright as a window, so it is not
+    /// measured. Of faces in good light, 5 % span less than 39 grey levels and half span 73 or more; a higher target
+    /// lets false faces in (docs/tracker.md).
     static let face = ContrastStretch(margin: Point(0.25, 0.25), share: 0.05, least: 50)
     /// The stretch of a patch that a cascade evaluates: a face with little around it.
     static let classifier = ContrastStretch(margin: .zero, share: 0.05, least: 50)
-    /// The stretch of a tile. The smallest face in a tile covers 1.6 % of it, and must not be clipped as a bright room's tail.
+    /// The stretch of a tile. The smallest face in a tile covers 1.6 % of it, and must not be clipped as a bright
+    /// room's tail.
     static let tile = ContrastStretch(margin: .zero, share: 0.005, least: 100)
 
     /// The maximum gain. A higher one amplifies noise.

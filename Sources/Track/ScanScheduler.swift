@@ -106,8 +106,8 @@ struct ScanScheduler: Sendable {
     /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
     var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
 
-    /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also if
-    /// it has stopped.
+    /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also
+    /// if it has stopped.
     mutating func record(_ motion: borrowing FrameMotion) {
         for i in tiles.indices {
             let share = motion.share(of: tiles[i].bounds(side: Self.side))

@@ -38,8 +38,8 @@ public struct Tracker: ~Copyable {
     private var detector: FaceDetector
     private var tracks: [Track] = []
     private var scheduler: ScanScheduler?
-    /// The search for faces below `Settings.minSize`, while `isThorough`: whoever is to be hidden may be far away. Of its
-    /// own, since it has the most tiles, which would keep larger faces waiting.
+    /// The search for faces below `Settings.minSize`, while `isThorough`: whoever is to be hidden may be far away. Of
+    /// its own, since it has the most tiles, which would keep larger faces waiting.
     private var smallScheduler: ScanScheduler?
     private var motion: FrameMotion?
     /// Detections to examine, the next one first.

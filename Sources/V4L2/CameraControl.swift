@@ -77,7 +77,7 @@ public struct CameraControl: Equatable, Sendable {
 
     /// The controls that an automatic one governs, with the latter's value for "by hand". The values of the exposure
     /// are those of `v4l2_exposure_auto_type`.
-    private static let governors: [(automatic: UInt32, governed: UInt32, byHand: Int32)] = [
+    private static let autoControls: [(automatic: UInt32, governed: UInt32, manualValue: Int32)] = [
         (UInt32(V4L2_CID_AUTOBRIGHTNESS), UInt32(V4L2_CID_BRIGHTNESS), 0),
         (UInt32(V4L2_CID_HUE_AUTO), UInt32(V4L2_CID_HUE), 0),
         (UInt32(V4L2_CID_AUTOGAIN), UInt32(V4L2_CID_GAIN), 0),
@@ -89,20 +89,20 @@ public struct CameraControl: Equatable, Sendable {
     ]
 
     /// The automatic control that governs this one, with its value for "by hand"; nil if there is none.
-    public func governor(in controls: [CameraControl]) -> (control: CameraControl, byHand: Int32)? {
-        guard let known = Self.governors.first(where: { $0.governed == id }),
-            let control = controls.first(where: { $0.id == known.automatic }), control.allows(known.byHand)
+    public func autoControl(in controls: [CameraControl]) -> (control: CameraControl, manualValue: Int32)? {
+        guard let known = Self.autoControls.first(where: { $0.governed == id }),
+            let control = controls.first(where: { $0.id == known.automatic }), control.allows(known.manualValue)
         else { return nil }
-        return (control, known.byHand)
+        return (control, known.manualValue)
     }
 
     /// Whether the control governs another one.
-    var isAutomatic: Bool { Self.governors.contains { $0.automatic == id } }
+    var isAutomatic: Bool { Self.autoControls.contains { $0.automatic == id } }
 
     /// The value that makes this control, which governs another one, automatic again.
-    func automatic(otherThan byHand: Int32) -> Int32? {
+    func automatic(otherThan manualValue: Int32) -> Int32? {
         guard case .menu(let items) = kind else { return 1 }
-        return standard != byHand ? standard : items.first { $0.value != byHand }?.value
+        return standard != manualValue ? standard : items.first { $0.value != manualValue }?.value
     }
 
     /// Whether a value is in the range, and in the menu.
@@ -179,31 +179,31 @@ extension CameraControls where Self: ~Copyable {
                 .invalid, "the camera has no control '\(name)'",
                 fix: all.isEmpty ? "it has none" : "it has: \(all.map(\.name).joined(separator: ", "))")
         }
-        let governor = control.governor(in: all)
-        if text.lowercased() == "auto", let governor {
-            guard let value = governor.control.automatic(otherThan: governor.byHand) else {
+        let autoControl = control.autoControl(in: all)
+        if text.lowercased() == "auto", let autoControl {
+            guard let value = autoControl.control.automatic(otherThan: autoControl.manualValue) else {
                 throw Problem(.unusable, "'\(name)' can only be set by hand on this camera")
             }
-            try set(governor.control, to: value)
-            return [(governor.control.name, value)]
+            try set(autoControl.control, to: value)
+            return [(autoControl.control.name, value)]
         }
         let value = try control.value(of: text)
-        let isAutomatic = governor.map { $0.control.value != $0.byHand } ?? false
+        let isAutomatic = autoControl.map { $0.control.value != $0.manualValue } ?? false
         guard isAutomatic || control.isInactive else {
             try set(control, to: value)
             return [(name, value)]
         }
-        guard isAutomatic, let governor else {
+        guard isAutomatic, let autoControl else {
             throw Problem(
                 .unusable, "'\(name)' has no effect now: another control of the camera governs it",
                 fix: "change that first; `guise camera` lists the controls")
         }
-        try set(governor.control, to: governor.byHand)
+        try set(autoControl.control, to: autoControl.manualValue)
         do throws(Problem) { try set(control, to: value) } catch {
-            _ = set(governor.control.id, to: governor.control.value)
+            _ = set(autoControl.control.id, to: autoControl.control.value)
             throw error
         }
-        return [(governor.control.name, governor.byHand), (name, value)]
+        return [(autoControl.control.name, autoControl.manualValue), (name, value)]
     }
 
     private func set(_ control: CameraControl, to value: Int32) throws(Problem) {

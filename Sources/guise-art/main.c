@@ -156,7 +156,8 @@ int main(void) {
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
     signal(SIGXFSZ, SIG_IGN);
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // the sanitizers need more memory and system calls
+// The sanitizers need more memory and system calls.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
     setrlimit(RLIMIT_DATA, &memory);
     if (restrict_calls() < 0) return 1;
 #else

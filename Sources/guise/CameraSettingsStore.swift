@@ -219,7 +219,7 @@ final class CameraSettingsStore: Sendable {
     private static func values(of camera: borrowing any CameraControls & ~Copyable) -> [String: Int32] {
         let controls = camera.controls
         let own = controls.filter { control in
-            !control.isInactive && control.governor(in: controls).map { $0.control.value == $0.byHand } ?? true
+            !control.isInactive && control.autoControl(in: controls).map { $0.control.value == $0.manualValue } ?? true
         }
         return Dictionary(own.map { ($0.name, $0.value) }) { first, _ in first }
     }

@@ -8,7 +8,8 @@ struct Paths {
     let shared: String
     /// The user's configuration folder: `$XDG_CONFIG_HOME/guise`, or else `~/.config/guise`; nil without a home folder.
     let user: String?
-    /// The folder for the user's data: `$XDG_DATA_HOME/guise`, or else `~/.local/share/guise`; nil without a home folder.
+    /// The folder for the user's data: `$XDG_DATA_HOME/guise`, or else `~/.local/share/guise`; nil without a home
+    /// folder.
     let data: String?
     /// The folder for state that outlives a restart: `$XDG_STATE_HOME/guise`, or else `~/.local/state/guise`; nil
     /// without a home folder.

@@ -20,7 +20,8 @@ private enum Reach {
     static let eyes = 0.371
     /// Frames a second, and frames within which a face must be found: two seconds.
     static let (rate, timeout) = (30, 60)
-    /// A followed head is upright so many frames, and then tilts so many degrees with each: a sixth of a circle a second.
+    /// A followed head is upright so many frames, and then tilts so many degrees with each: a sixth of a circle a
+    /// second.
     static let (still, degreesPerFrame) = (45, 2)
     /// Frames for tilts: the face in the middle, with the size (pixels) that a camera at arm's length gives.
     static let (width, height, size) = (640, 480, 120.0)

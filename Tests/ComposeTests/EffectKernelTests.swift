@@ -326,7 +326,8 @@ struct EffectKernelTests {
         }
     }
 
-    /// The guided filter by its formulas: means of the blocks' diagonals, windows of 5, coefficients between the blocks.
+    /// The guided filter by its formulas: means of the blocks' diagonals, windows of 5, coefficients between the
+    /// blocks.
     private func smoothed(_ frame: Samples, _ region: PixelRect, step: Int) -> [Double] {
         let (width, height) = (region.width / step + 2, region.height / step + 2)
         func luma(_ x: Int, _ y: Int) -> Double {

@@ -1222,7 +1222,7 @@ extension EndToEnd {
                 });
                 const controls = [
                     control("gamma"), control("auto-gain", { kind: "boolean", max: 1, value: 1 }),
-                    control("gain", { inactive: true, automatic: true, governor: "auto-gain" }), control("brightness"),
+                    control("gain", { inactive: true, automatic: true, autoControl: "auto-gain" }), control("brightness"),
                 ];
                 return import("/camera-controls.js").then((page) => {
                     page.showControls({ camera: "Webcam", path: "/dev/video9", controls });

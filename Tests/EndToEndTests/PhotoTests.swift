@@ -243,7 +243,8 @@ extension EndToEnd {
             let changed = try scratch.picture(scratch.path("out.png")).changes(
                 from: scratch.picture(scratch.path("big.png")))
             #expect(changed.count > 300, "\(changed)")
-            // The hat begins where it does on the sample itself, of 512 pixels instead of 600. JPEG changes more elsewhere.
+            // The hat begins where it does on the sample itself, of 512 pixels instead of 600. JPEG changes more
+            // elsewhere.
             let own = try scratch.guise("apply", Fixtures.sample, "-o", "own.png", "--mask", "santa-hat")
             try #require(own.code == 0, "\(own)")
             let wanted = try scratch.picture(scratch.path("own.png")).changes(from: scratch.picture(Fixtures.sample))

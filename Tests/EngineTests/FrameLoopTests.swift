@@ -305,7 +305,8 @@ import Testing
         try Sample(path: Fixtures.sample, width: 640, height: 360)
     }
 
-    /// A person at the left, and from the fourth second on the same one at the right, from a source that keeps no frame.
+    /// A person at the left, and from the fourth second on the same one at the right, from a source that keeps no
+    /// frame.
     private struct Newcomer: FrameSource, ~Copyable {
         let description = "two people"
         let layout = FrameLayout(width: 1280, height: 360, format: .i420)

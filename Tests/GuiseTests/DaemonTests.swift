@@ -840,7 +840,7 @@ import Track
         #expect(
             try #require(gain(listed)).text
                 == #"{"name":"gain","title":"Gain","kind":"integer","min":0,"max":100,"step":1,"default":20,"#
-                + #""value":20,"inactive":true,"automatic":true,"governor":"auto-gain"}"#)
+                + #""value":20,"inactive":true,"automatic":true,"autoControl":"auto-gain"}"#)
         let set = try fixture.ask(.device(.setControl("gain", 50)))
         #expect(gain(set)?["value"]?.number == 50 && gain(set)?["automatic"]?.bool == false)
         let auto = try fixture.ask(.device(.setControl("auto-gain", true)))

@@ -39,8 +39,8 @@ private struct Lessons {
 }
 
 @Suite struct RecognitionTests {
-    /// Pictures of eight things each: five that were taught, three that were not. The limits were chosen on seeds 1 to 3
-    /// and 11 to 13.
+    /// Pictures of eight things each: five that were taught, three that were not. The limits were chosen on seeds 1 to
+    /// 3 and 11 to 13.
     @Test(arguments: [2, 21, 34])
     func `Nine of ten things are recognised in any pose and light, and others get no name`(seed: Int) throws {
         let lessons = try Lessons(seed: seed)

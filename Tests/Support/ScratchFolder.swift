@@ -45,8 +45,8 @@ public final class ScratchFolder {
     @discardableResult
     public func write(_ text: String, _ name: String) throws -> String { try write(Data(text.utf8), name) }
 
-    /// Configures programs started by the test to look for large faces only, such as the sample's: searching a photo then
-    /// takes about a quarter of the time.
+    /// Configures programs started by the test to look for large faces only, such as the sample's: searching a photo
+    /// then takes about a quarter of the time.
     public func lookForLargeFaces() throws {
         try write(#"{"faces": {"minSize": 0.1}}"#, "config/guise/config.json")
     }

@@ -72,8 +72,8 @@ import Testing
         #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
     }
 
-    /// A picture of 1280 x 720 with one face of 100 pixels in the middle, and on request one of 20 at `farFace`, less than
-    /// `Settings.minSize`.
+    /// A picture of 1280 x 720 with one face of 100 pixels in the middle, and on request one of 20 at `farFace`, less
+    /// than `Settings.minSize`.
     private func far(_ isThere: Bool) throws -> String {
         let overlay = isThere ? "[a][s]overlay=108:180" : "[s]nullsink;[a]null"
         return try scratch.make(
@@ -129,8 +129,8 @@ import Testing
         let empty = try picture(scratch.make("empty.png", "-f lavfi -i color=gray:s=640x480 -frames:v 1"))
         var tested = 0
         for blur in stride(from: 1, through: 4, by: 0.25) {
-            // Too blurred to be confirmed at once: at some levels a tentative track, at others a candidate. Too small to
-            // count as another scene when it disappears.
+            // Too blurred to be confirmed at once: at some levels a tentative track, at others a candidate. Too small
+            // to count as another scene when it disappears.
             let path = try scratch.make(
                 "blurred.png",
                 "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -filter_complex "

@@ -64,8 +64,8 @@ struct FakeCamera: CameraControls {
             guard !controls[place].isInactive else { return EACCES }
             controls[place].value = value
             for other in controls.indices {
-                guard let governor = controls[other].governor(in: controls) else { continue }
-                controls[other].isInactive = governor.control.value != governor.byHand
+                guard let autoControl = controls[other].autoControl(in: controls) else { continue }
+                controls[other].isInactive = autoControl.control.value != autoControl.manualValue
             }
             return 0
         }

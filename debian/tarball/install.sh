@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs Guise for one user, without root, and removes it again:
-#   ./install.sh --user      copies this folder to ~/.local/lib/guise, and adds the command, launcher, manual and service
-#   ./install.sh --remove    removes all of that; your masks and config.json stay
-# Guise also runs from this folder without being installed: bin/guise page
+#   ./install.sh --user copies this folder to ~/.local/lib/guise, and adds the command, launcher, manual and service
+#   ./install.sh --remove removes all of that; your masks and config.json stay Guise also runs from this folder without
+#   being installed: bin/guise page
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 local=$HOME/.local

@@ -89,7 +89,7 @@ ptrdiff_t cart_encoder_encode(struct cart_encoder *encoder, const uint8_t *y, si
                               const uint8_t *v, size_t chroma_stride, int width, int height, int quality,
                               uint8_t *jpeg, size_t capacity);
 
-/// Whether a decoder's last error is only a warning of "extraneous bytes", with which many cameras pad a picture that is
-/// complete.
+/// Whether a decoder's last error is only a warning of "extraneous bytes", with which many cameras pad a picture that
+/// is complete.
 bool cart_is_padded_jpeg(tjhandle decoder);
 #endif

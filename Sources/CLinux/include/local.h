@@ -8,9 +8,9 @@
 /// Creates a socket at `path` for this user alone (0600) and listens. Returns a descriptor, -EADDRINUSE if something
 /// exists there already, -ENAMETOOLONG if the path doesn't fit in an address, or another -errno.
 int clinux_local_listen(const char *path);
-/// Connects to a socket. While the listener's queue is full, waits if `waits` is true, and otherwise returns -EAGAIN. The
-/// descriptor blocks if `waits` is true. Returns it, -ECONNREFUSED if nobody listens there any more, -ENOENT if nothing
-/// exists there, or another -errno.
+/// Connects to a socket. While the listener's queue is full, waits if `waits` is true, and otherwise returns -EAGAIN.
+/// The descriptor blocks if `waits` is true. Returns it, -ECONNREFUSED if nobody listens there any more, -ENOENT if
+/// nothing exists there, or another -errno.
 int clinux_local_connect(const char *path, int waits);
 /// Accepts the next connection without blocking. Returns a descriptor, -EAGAIN if there is none, or another -errno.
 int clinux_local_accept(int listener);

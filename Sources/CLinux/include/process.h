@@ -22,7 +22,8 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
 /// Returns 0 or -errno.
 int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds);
 
-/// Starts argv[0], found in PATH, with this process's standard streams, terminal and process group. Returns 0 or -errno.
+/// Starts argv[0], found in PATH, with this process's standard streams, terminal and process group. Returns 0 or
+/// -errno.
 int clinux_terminal_start(const char *const argv[], pid_t *pid);
 
 /// write() that returns -EPIPE for a closed pipe, without SIGPIPE. Retries on EINTR. Returns the bytes written or

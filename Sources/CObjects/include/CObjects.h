@@ -1,8 +1,8 @@
 #ifndef GUISE_COBJECTS_H
 #define GUISE_COBJECTS_H
-// The messages to guise-objects, the process that finds key points in pictures of things with OpenCV. OpenCV's libraries
-// need 24 others and 9 ms to load, which every command of guise would pay for if they were linked to it. The process
-// reads requests from standard input until its end, and writes the replies to standard output.
+// The messages to guise-objects, the process that finds key points in pictures of things with OpenCV. OpenCV's
+// libraries need 24 others and 9 ms to load, which every command of guise would pay for if they were linked to it. The
+// process reads requests from standard input until its end, and writes the replies to standard output.
 #include <stdint.h>
 
 enum {

@@ -1,8 +1,9 @@
 #ifndef GUISE_CSCALE_H
 #define GUISE_CSCALE_H
 // Kernels that scale, move and pack pixels, for processors with AVX2. They are in C because Swift has no way to
-// compile one function for a better processor than the rest of the program; the callers have others for every processor.
-// They allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
+// compile one function for a better processor than the rest of the program; the callers have others for every
+// processor. They allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no
+// alignment.
 #include <stdint.h>
 
 /// Samples that are computed together.
@@ -49,8 +50,8 @@ struct cscale_kernels {
     int (*_Nonnull pack)(const uint8_t *_Nonnull y, const uint8_t *_Nonnull u, const uint8_t *_Nonnull v, int count,
                          int luma_first, uint8_t *_Nonnull out);
     /// Interpolates eight pixels of four channels from their 4 x 4 neighbours, first vertically, then horizontally. No
-    /// channel becomes greater than the last one, which is alpha. Rows are `stride` bytes apart. `across` and `down` are
-    /// the weights of four neighbours in 64ths, 16 bits each, the first one's lowest.
+    /// channel becomes greater than the last one, which is alpha. Rows are `stride` bytes apart. `across` and `down`
+    /// are the weights of four neighbours in 64ths, 16 bits each, the first one's lowest.
     void (*_Nonnull interpolate)(const uint8_t *_Nonnull pixels, intptr_t stride, uint64_t across, uint64_t down,
                                  uint8_t *_Nonnull out);
 };

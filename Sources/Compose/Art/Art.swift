@@ -126,8 +126,8 @@ public struct Art: Sendable {
         return art
     }
 
-    /// The level to draw when one art unit covers `scale` pixels of the frame. Bilinear sampling then shrinks it at most
-    /// 1.4 times, so that thin lines don't flicker; more only if the coarsest level is too fine.
+    /// The level to draw when one art unit covers `scale` pixels of the frame. Bilinear sampling then shrinks it at
+    /// most 1.4 times, so that thin lines don't flicker; more only if the coarsest level is too fine.
     func level(forScale scale: Float) -> Level { levels[levelIndex(forScale: scale)] }
 
     /// The index in `levels` of the level to draw when one art unit covers `scale` pixels of the frame.

@@ -99,8 +99,8 @@ public final class ThingLibrary: Sendable {
 
     /// Adds pictures of a thing.
     /// - Returns: the number of its pictures.
-    /// - Throws: `Problem`, for a bad name, too many things or pictures, and a thing that has another name; then nothing
-    ///   has changed.
+    /// - Throws: `Problem`, for a bad name, too many things or pictures, and a thing that has another name; then
+    ///   nothing has changed.
     public func teach(_ name: String, _ cutouts: [Cutout]) throws -> Int {
         try Self.check(name: name)
         guard let folder else {

@@ -21,8 +21,8 @@ public struct MaskLayer: Sendable {
     let pass: Pass
     /// The outline of the people; nil if the layer doesn't need it.
     let outline: LoadedOutline?
-    /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if the
-    /// layer isn't, or there is no model. Such layers are drawn without it too.
+    /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if
+    /// the layer isn't, or there is no model. Such layers are drawn without it too.
     let fitting: OutlineModel?
     /// The taught things; nil if the layer doesn't need them.
     let things: LoadedThings?

@@ -1,6 +1,7 @@
 import Frames
 
-/// The resolution at which a mesh is drawn, before it is enlarged to the frame's: no finer than what the frame can show.
+/// The resolution at which a mesh is drawn, before it is enlarged to the frame's: no finer than what the frame can
+/// show.
 struct MeshDetail: Equatable, Sendable {
     /// Drawn pixels for each pixel of the frame, across and down: 0.5...1.
     let pixels: Float

@@ -82,10 +82,10 @@ struct CameraReply: Codable, Sendable {
         /// Whether the camera sets the value itself; left out if it can't.
         let automatic: Bool?
         /// The control that makes it do so; left out if there is none.
-        let governor: String?
+        let autoControl: String?
 
         private enum CodingKeys: String, CodingKey {
-            case name, title, kind, min, max, step, standard = "default", value, items, inactive, automatic, governor
+            case name, title, kind, min, max, step, standard = "default", value, items, inactive, automatic, autoControl
         }
 
         init(_ control: CameraControl, among controls: [CameraControl]) {
@@ -99,8 +99,10 @@ struct CameraReply: Codable, Sendable {
                 (kind, self.items) = (.menu, items.map { Item(value: Int($0.value), name: $0.name) })
             }
             inactive = control.isInactive
-            let governor = control.governor(in: controls)
-            (self.governor, automatic) = (governor?.control.name, governor.map { $0.control.value != $0.byHand })
+            let autoControl = control.autoControl(in: controls)
+            (self.autoControl, automatic) = (
+                autoControl?.control.name, autoControl.map { $0.control.value != $0.manualValue }
+            )
         }
     }
 

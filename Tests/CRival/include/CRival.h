@@ -2,8 +2,8 @@
 #define GUISE_CRIVAL_H
 // OpenCV behind a C interface: tests compare the tracker's own classifier with its decisions and its CPU time, and our
 // scaled and warped pictures with its own.
-// A handle belongs to one thread at a time; a negative result is a failure and fills `error` (always terminated); no C++
-// exception leaves.
+// A handle belongs to one thread at a time; a negative result is a failure and fills `error` (always terminated); no
+// C++ exception leaves.
 #include <stddef.h>
 #include <stdint.h>
 
