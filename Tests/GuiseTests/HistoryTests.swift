@@ -62,7 +62,7 @@ import Testing
         let clock = Mutex<UInt64>(0)
         let history = ChangeHistory(
             fixture.daemon.configuration, MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks),
-            CameraSettingsStore(folder: nil), source: { "sample" }, now: { clock.withLock { $0 } })
+            CameraSettingsStore(folder: nil), source: { .sample }, now: { clock.withLock { $0 } })
         func set(_ opacity: Float, after milliseconds: UInt64) {
             clock.withLock { $0 += milliseconds * 1_000_000 }
             history.record("set", key: "opacity") {
@@ -163,7 +163,7 @@ import Testing
         _ = try fixture.ask(.mask(.show("ab-grey")))
         _ = try fixture.ask(.device(.setControl("brightness", 140)))
         // Another program took its place, without a request.
-        fixture.mailbox.change { $0.source = "sample" }
+        fixture.mailbox.change { $0.source = .sample }
         let notes = try fixture.notes(.history(.undo))
         #expect(notes.count == 1 && notes.first?.hasPrefix("Webcam is not in use") == true)
         try fixture.daemon.saveChanges()

@@ -170,7 +170,11 @@ import Testing
         for (milliseconds, isLight) in [(0, false), (60, false), (240, true), (260, false), (440, false), (870, true)] {
             clock.store(UInt64(1000 + milliseconds) * 1_000_000, ordering: .relaxed)
             let before = recorder.progress.frames
-            recorder.enqueue(PublishableFrame((isLight ? light : dark).view))
+            if isLight {
+                recorder.enqueue(PublishableFrame(light.view))
+            } else {
+                recorder.enqueue(PublishableFrame(dark.view))
+            }
             waits { recorder.progress.frames > before }
         }
         try recorder.finish()
