@@ -31,6 +31,8 @@ public struct Compositor: ~Copyable {
     private static let usualPeople = 2 * Tracker.maxFaces
     /// The states of a layer: one for each person, and one for the whole picture.
     private var slots: Int { people.count + 1 }
+    /// How far a head with its hair reaches from the point between the eyes, in eye distances.
+    private static let headReach: Float = 2.5
     /// Seconds for a layer to fade in or out.
     private static let fade: Float = 0.08
     /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
@@ -175,8 +177,9 @@ public struct Compositor: ~Copyable {
             canvas.things.update(
                 canvas.frame, things.taught, things.recognizer, waits: canvas.namesThingsAtOnce, at: time,
                 isOnHead: { point in
-                    // Hair is up to so many eye distances away.
-                    scene.trackedFaces.contains { (point - $0.face.head.origin).length < 2.5 * $0.face.head.scale }
+                    scene.trackedFaces.contains {
+                        (point - $0.face.head.origin).length < Self.headReach * $0.face.head.scale
+                    }
                 })
         } else {
             canvas.things.release()

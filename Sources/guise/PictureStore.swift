@@ -20,6 +20,8 @@ final class PictureStore: Sendable {
     /// The longer side in pixels to which a larger picture is reduced: more than the frames of calls have.
     private static let maxSide = 2048
     private static let quality = 92
+    /// The ending of a picture's name.
+    private static let pictureEnding = "jpg"
 
     init(folder: String?) { self.folder = folder }
 
@@ -70,9 +72,9 @@ final class PictureStore: Sendable {
             }
             if result == .nothing { clip.wait() }
         }
-        if let bytes = film.take()?.finish() { return (bytes, "mjpeg") }
+        if let bytes = film.take()?.finish() { return (bytes, MotionJPEG.ending) }
         guard let first else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
-        return (first, "jpg")
+        return (first, Self.pictureEnding)
     }
 
     private static func picture(_ view: borrowing FrameView) throws -> [UInt8]? {
@@ -100,7 +102,7 @@ final class PictureStore: Sendable {
         try makeOwnFolders(folder)
         var (free, number) = (stem, 1)
         // The page shows names without their endings.
-        while ["jpg", "mjpeg"].contains(where: { mayExist("\(folder)/\(free).\($0)") }) {
+        while [Self.pictureEnding, MotionJPEG.ending].contains(where: { mayExist("\(folder)/\(free).\($0)") }) {
             number += 1
             free = "\(stem) \(number)"
         }

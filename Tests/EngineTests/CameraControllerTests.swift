@@ -24,10 +24,12 @@ import Testing
         wake = try WakeEvent()
     }
 
-    private func cameraController() throws -> CameraController {
+    /// - Parameter beforeOpening: called on the controller's thread before each opening.
+    private func cameraController(beforeOpening: @escaping @Sendable () -> Void = {}) throws -> CameraController {
         let cameras = cameras
         return try CameraController(wake: wake, clock: clock.pollClock) { wanted in
-            try cameras.open(wanted)
+            beforeOpening()
+            return try cameras.open(wanted)
         } closing: {
             cameras.noteClosing()
         } failed: { problem in
@@ -147,15 +149,9 @@ import Testing
     @Test func `a source opened for an outdated request is closed`() throws {
         let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let (first, second) = (camera(), camera())
-        let cameras = cameras
-        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+        let cameraController = try cameraController {
             entered.signal()
             mayGo.wait()
-            return try cameras.open(wanted)
-        } closing: {
-            cameras.noteClosing()
-        } failed: { problem in
-            cameras.note(problem)
         }
         defer { cameraController.close() }
         settle()
@@ -182,14 +178,9 @@ import Testing
         let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         cameras.add(Self.busy)
         let second = camera()
-        let cameras = cameras
-        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+        let cameraController = try cameraController {
             entered.signal()
             mayGo.wait()
-            return try cameras.open(wanted)
-        } closing: {
-        } failed: { problem in
-            cameras.note(problem)
         }
         defer { cameraController.close() }
         settle()
@@ -256,13 +247,9 @@ import Testing
         let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         cameras.add(Self.busy)
         _ = camera()
-        let cameras = cameras
-        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+        let cameraController = try cameraController {
             entered.signal()
             mayGo.wait()
-            return try cameras.open(wanted)
-        } closing: {
-        } failed: { _ in
         }
         defer { cameraController.close() }
         settle()

@@ -12,8 +12,8 @@ struct FilmPlayer: ~Copyable {
     private var decoder: JPEGDecoder?
     private var decoded = Frame(.onePixel)
     private var scaler: FrameScaler?
-    /// The film, and how it is fitted.
-    private var film: (id: Int, fit: PictureFit)?
+    /// The film's number.
+    private var film: Int?
     /// The number of the film's picture that was decoded last, or that could not be.
     private var number: Int?
 
@@ -23,7 +23,7 @@ struct FilmPlayer: ~Copyable {
     /// Brings a picture of a film to the frame's layout, unless it is there already. If it can't be decoded, the last
     /// one stays.
     mutating func show(_ number: Int, of film: Film, like layout: FrameLayout) {
-        if self.film?.id != film.id || self.film?.fit != film.fit || picture.layout != layout { load(film, layout) }
+        if self.film != film.id || picture.layout != layout { load(film, layout) }
         guard number != self.number else { return }
         self.number = number
         guard (try? decoder?.decode(film.pictures[number], into: &decoded)) == true else { return }
@@ -43,7 +43,7 @@ struct FilmPlayer: ~Copyable {
     }
 
     private mutating func load(_ film: Film, _ layout: FrameLayout) {
-        (self.film, number) = ((film.id, film.fit), nil)
+        (self.film, number) = (film.id, nil)
         picture = Frame(layout)
         picture.fillPlaceholderBackground()
         decoded = Frame(film.pictures.layout)

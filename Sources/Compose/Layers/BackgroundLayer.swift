@@ -117,7 +117,7 @@ struct BackgroundLayer: PictureLayer {
                 }
                 // Never one of a mask: films are decoded in this process.
                 let loaded =
-                    choice.hasSuffix(".mjpeg")
+                    choice.hasSuffix(".\(MotionJPEG.ending)")
                     ? try film(choice, in: folder, fit, context) : try load(choice, in: folder, fit, context)
                 return (loaded.content, loaded.timeline, nil)
             } catch {
