@@ -152,7 +152,7 @@ let package = Package(
             swiftSettings: swiftSettings + smallCode),
         .target(
             name: "Publish",
-            dependencies: ["SystemKit", "Frames", "V4L2", "Compose", "Privacy", "USBCamera", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "V4L2", "Privacy", "USBCamera", "CLinux"],
             swiftSettings: swiftSettings + smallCode),
         // The frame loop, and what it shares with the threads beside it.
         .target(
@@ -167,7 +167,7 @@ let package = Package(
         .target(
             name: "Page",
             dependencies: [
-                "SystemKit", "Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CLinux", "CSodium",
+                "SystemKit", "Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CSodium",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

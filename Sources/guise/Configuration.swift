@@ -51,10 +51,10 @@ enum StartMasks: Equatable {
 /// `config.json`: the settings of `guise run` that its options do not override. Every key has a default. A test checks
 /// that the file at the top level of the repository contains all keys with these defaults.
 struct Configuration: Equatable {
-    /// The source: `auto`, or a value of `--source`.
-    var source = "auto"
-    /// The sinks: `auto`, or values of `--sink`.
-    var sinks = ["auto"]
+    /// Where frames come from.
+    var source = SourceSpec.automatic
+    /// Where frames go.
+    var sinks = [SinkSpec.automatic]
     /// The active masks, the bottom one first.
     var masks = [MaskSelection("santa")]
     /// What is worn at the start.
@@ -87,8 +87,8 @@ struct Configuration: Equatable {
     init(_ json: JSON, file: String) throws {
         var fields = try Fields(json, file: file)
         let standard = Configuration()
-        source = try fields.string("source", default: standard.source)
-        sinks = try fields.strings("sinks", default: standard.sinks)
+        source = SourceSpec(try fields.string("source", default: standard.source.description))
+        sinks = try fields.strings("sinks", default: standard.sinks.map(\.description)).map { SinkSpec($0) }
         guard !sinks.isEmpty else {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
@@ -161,7 +161,8 @@ struct Configuration: Equatable {
     /// The configuration with all keys, in the format of the file.
     var json: JSON {
         JSON([
-            "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
+            "source": JSON(source.description), "sinks": JSON(sinks.map(\.description)),
+            "masks": JSON(masks.map(\.setting)),
             "start": JSON(start.setting),
             "camera": JSON([
                 "when": JSON(when.rawValue), "width": JSON(camera.width), "height": JSON(camera.height),

@@ -203,9 +203,9 @@ final class ConfigurationStore: Sendable {
     }
 
     /// Sets the source in the configuration, after a change of the camera.
-    func setSource(_ source: String) throws {
+    func setSource(_ source: SourceSpec) throws {
         let old = value
-        try latest.withLock { $0 = try $0.setting("source", JSON(source)) }
+        try latest.withLock { $0 = try $0.setting("source", JSON(source.description)) }
         noteChanges(since: old)
     }
 
@@ -249,7 +249,7 @@ final class ConfigurationStore: Sendable {
         mailbox.change { settings in
             settings.apply(new)
             if new.source != old.source, settings.isSourceSwitchable {
-                settings.source = SourceSpec(new.source)
+                settings.source = new.source
             }
         }
         var later: [String] = []

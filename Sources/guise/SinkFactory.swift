@@ -3,7 +3,9 @@ import Publish
 import V4L2
 
 /// A sink as it is named on the command line and in the configuration.
-enum SinkSpec: Equatable {
+enum SinkSpec: Equatable, CustomStringConvertible {
+    /// The best virtual camera of this machine, or the page if there is none.
+    case automatic
     /// The USB camera of the service guise-camera.
     case usb
     /// The first v4l2loopback.
@@ -16,12 +18,13 @@ enum SinkSpec: Equatable {
     case file(String)
 
     /// The forms of its text, for the help.
-    static let forms = "usb, loopback, /dev/videoN, page, null, or a file"
+    static let forms = "auto, usb, loopback, /dev/videoN, page, null, or a file"
 
     /// - Parameter text: one of `forms`; any other text is the path of a file.
     init(_ text: String) {
         self =
             switch text {
+            case "auto": .automatic
             case "usb": .usb
             case "loopback": .loopback
             case "page": .page
@@ -31,11 +34,22 @@ enum SinkSpec: Equatable {
             }
     }
 
+    var description: String {
+        switch self {
+        case .automatic: "auto"
+        case .usb: "usb"
+        case .loopback: "loopback"
+        case .page: "page"
+        case .null: "null"
+        case .device(let path), .file(let path): path
+        }
+    }
+
     /// Whether it is a virtual camera.
     var isDevice: Bool {
         switch self {
         case .usb, .loopback, .device: true
-        case .page, .null, .file: false
+        case .automatic, .page, .null, .file: false
         }
     }
 
@@ -44,7 +58,7 @@ enum SinkSpec: Equatable {
     var keepsFrames: Bool {
         switch self {
         case .file: true
-        case .usb, .loopback, .device, .page, .null: false
+        case .automatic, .usb, .loopback, .device, .page, .null: false
         }
     }
 }
@@ -53,7 +67,7 @@ enum SinkSpec: Equatable {
 extension AppContext {
     /// Opens a sink.
     /// - Parameters:
-    ///   - spec: any but the page, which gets copies of frames.
+    ///   - spec: any but `automatic`, which `resolveAuto` replaces, and the page, which gets copies of frames.
     ///   - layout: the layout of the frames.
     ///   - rate: the frame rate, in frames per second.
     ///   - overwrites: whether an existing file is replaced.
@@ -68,7 +82,7 @@ extension AppContext {
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
         case .device(let node):
             return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
-        case .null, .page:
+        case .null, .page, .automatic:
             return NullSink(layout: layout)
         case .file(let path):
             return try FileSink(path: path, layout: layout, rate: rate, overwrites: overwrites)

@@ -44,9 +44,9 @@ extension AppContext {
     /// Resolves `auto` on this machine.
     /// - Returns: the source, the sinks, and notes for the user on the choice and its alternatives.
     func resolveAuto(
-        source: SourceSpec, sinks: [String]
+        source: SourceSpec, sinks: [SinkSpec]
     ) -> (source: SourceSpec, sinks: [SinkSpec], notes: [String]) {
-        let devices = source == .automatic || sinks.contains("auto") ? listDevices() : []
+        let devices = source == .automatic || sinks.contains(.automatic) ? listDevices() : []
         var notes: [String] = []
         var source = source
         if source == .automatic {
@@ -56,21 +56,21 @@ extension AppContext {
                     ? "source: the camera (for another: --source /dev/videoN, see `guise devices`)"
                     : "source: the sample, because there is no camera (plug one in, or choose a clip: --source FILE)")
         }
-        var sinks = sinks
-        if let index = sinks.firstIndex(of: "auto") {
-            if mayExist(USBCameraSink.servicePath) {
-                sinks[index] = "usb"
-                notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
-            } else if !devices.loopbacksForGuise.isEmpty {
-                sinks[index] = "loopback"
-                notes.append("sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)")
-            } else {
-                sinks[index] = "page"
-                notes.append(
-                    "sink: a page, because there is no virtual camera (to get one: guise install; or sudo apt install "
-                        + "v4l2loopback-dkms; \(Loopback.loadCommand))")
-            }
+        let choice: SinkSpec
+        if !sinks.contains(.automatic) {
+            return (source, sinks, notes)
+        } else if mayExist(USBCameraSink.servicePath) {
+            choice = .usb
+            notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
+        } else if !devices.loopbacksForGuise.isEmpty {
+            choice = .loopback
+            notes.append("sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)")
+        } else {
+            choice = .page
+            notes.append(
+                "sink: a page, because there is no virtual camera (to get one: guise install; or sudo apt install "
+                    + "v4l2loopback-dkms; \(Loopback.loadCommand))")
         }
-        return (source, sinks.map { SinkSpec($0) }, notes)
+        return (source, sinks.map { $0 == .automatic ? choice : $0 }, notes)
     }
 }

@@ -19,21 +19,23 @@ import Testing
     }
 
     @Test(arguments: [
-        ("usb", SinkSpec.usb, true, false), ("loopback", .loopback, true, false),
+        ("auto", SinkSpec.automatic, false, false), ("usb", .usb, true, false), ("loopback", .loopback, true, false),
         ("/dev/video9", .device("/dev/video9"), true, false),
         ("page", .page, false, false), ("null", .null, false, false), ("out.mp4", .file("out.mp4"), false, true),
     ])
     func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ keepsFrames: Bool) {
-        #expect(SinkSpec(text) == spec && spec.isDevice == isDevice && spec.keepsFrames == keepsFrames)
+        #expect(
+            SinkSpec(text) == spec && spec.description == text && spec.isDevice == isDevice
+                && spec.keepsFrames == keepsFrames)
     }
 
     @Test func `a browser opens for a page that nobody has asked for, if somebody sees the terminal`() {
         let page = Launcher.PageUse.asChosen
-        #expect(page.opensBrowser(sinks: ["auto"], isTerminal: true))
-        #expect(!page.opensBrowser(sinks: ["auto"], isTerminal: false))
-        #expect(!page.opensBrowser(sinks: ["loopback", "page"], isTerminal: true))
-        #expect(Launcher.PageUse.shown.opensBrowser(sinks: ["page"], isTerminal: false))
-        #expect(!Launcher.PageUse.printed.opensBrowser(sinks: ["auto"], isTerminal: true))
+        #expect(page.opensBrowser(sinks: [.automatic], isTerminal: true))
+        #expect(!page.opensBrowser(sinks: [.automatic], isTerminal: false))
+        #expect(!page.opensBrowser(sinks: [.loopback, .page], isTerminal: true))
+        #expect(Launcher.PageUse.shown.opensBrowser(sinks: [.page], isTerminal: false))
+        #expect(!Launcher.PageUse.printed.opensBrowser(sinks: [.automatic], isTerminal: true))
     }
 
     @Test(arguments: [("Source", SourceSpec.forms), ("Sink", SinkSpec.forms)])

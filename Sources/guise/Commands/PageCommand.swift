@@ -26,7 +26,7 @@ struct PageCommand: ParsableCommand {
         // The service is preferred: it outlives the terminal or launcher, and a second start finds the first.
         let system = System.here(shared: nil, setting: .read(file: nil, width: 0, height: 0), devices: [])
         if system.startSocket(), try open() { return }
-        try Launcher.serve(AppContext(), page: noOpen ? .printed : .shown)
+        try Launcher.serve(AppContext(), Launcher.Options(page: noOpen ? .printed : .shown))
     }
 
     /// Opens the page of the running daemon.

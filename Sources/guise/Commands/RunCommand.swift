@@ -27,7 +27,9 @@ struct RunCommand: ParsableCommand {
     func run() throws {
         if verbose { logThreshold.store(LogLevel.debug.rawValue, ordering: .relaxed) }
         try Launcher.serve(
-            AppContext(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
-            isLooped: loop, overwrites: overwrite, page: .asChosen)
+            AppContext(configuration: config),
+            Launcher.Options(
+                source: source.map { SourceSpec($0) }, sinks: sinks.map { SinkSpec($0) }, masks: masks,
+                isRealtime: realtime, isLooped: loop, overwrites: overwrite, page: .asChosen))
     }
 }

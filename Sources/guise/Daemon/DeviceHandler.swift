@@ -47,30 +47,40 @@ struct DeviceHandler {
         return value.string ?? value.text
     }
 
+    /// Changes the source, in the configuration too.
+    /// - Returns: how the configuration names it.
     private func switchSource(_ name: String) throws -> String {
+        guard mailbox.settings.isSourceSwitchable else {
+            throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
+        }
+        let source = try source(named: name)
+        try history.record("use \(name)") {
+            mailbox.change { $0.source = source }
+            try configuration.setSource(source)
+        }
+        return source.description
+    }
+
+    /// The source that a name means: `auto`, `sample`, a camera by its node or name, or a readable photo or clip by its
+    /// path from the root.
+    private func source(named name: String) throws -> SourceSpec {
+        let spec = SourceSpec(name)
+        if spec == .automatic || spec == .sample { return spec }
         let node = name.hasPrefix("/dev/") ? realPath(of: name) ?? name : name
         let cameras = listDevices().filter { $0.isCamera || $0.path == node }
-        let found = cameras.first { $0.path == node || $0.capabilities?.card == name || $0.name == name }
-        guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
+        if let found = cameras.first(where: { $0.path == node || $0.capabilities?.card == name || $0.name == name }) {
+            let isTwin = cameras.contains { $0.path != found.path && $0.label == found.label }
+            // The node's number may be another camera's at the next start.
+            return SourceSpec(stablePath(of: found.path, hasTwin: isTwin) ?? found.path)
+        }
+        guard name.hasPrefix("/"), isReadable(name) else {
             let names = cameras.map(\.title)
             throw RequestError(
                 .unknownDevice,
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
             )
         }
-        guard mailbox.settings.isSourceSwitchable else {
-            throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
-        }
-        // Another path must be a photo or clip.
-        if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
-        let isTwin = cameras.contains { $0.path != found?.path && $0.label == found?.label }
-        // The node's number may be another camera's at the next start.
-        let stable = found.map { stablePath(of: $0.path, hasTwin: isTwin) ?? $0.path }
-        let source = stable ?? name
-        try history.record("use \(name)") {
-            mailbox.change { $0.source = SourceSpec(source) }
-            try configuration.setSource(source)
-        }
-        return source
+        _ = try Clip(path: name)
+        return spec
     }
 }

@@ -24,121 +24,143 @@ enum Launcher {
         /// - Parameters:
         ///   - sinks: the wanted sinks, before `auto` was resolved.
         ///   - isTerminal: whether standard error is one.
-        func opensBrowser(sinks: [String], isTerminal: Bool) -> Bool {
+        func opensBrowser(sinks: [SinkSpec], isTerminal: Bool) -> Bool {
             switch self {
-            case .asChosen: isTerminal && !sinks.contains("page")
+            case .asChosen: isTerminal && !sinks.contains(.page)
             case .shown: true
             case .printed: false
             }
         }
     }
 
-    /// Runs the daemon until it is interrupted or the source ends.
-    /// - Parameters:
-    ///   - context: the configuration and the paths.
-    ///   - source: the source; nil for the configured one.
-    ///   - sinks: the sinks; empty for the configured ones.
-    ///   - masks: the names of the masks; empty for the configured ones.
-    ///   - isRealtime: whether the frames of a file are processed at the file's own rate.
-    ///   - isLooped: whether a file starts again at its end.
-    ///   - overwrites: whether existing files are replaced.
-    ///   - page: whether the page is started and opened.
-    static func serve(
-        _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [],
-        isRealtime: Bool = false,
-        isLooped: Bool = false, overwrites: Bool = false, page: PageUse
-    ) throws {
-        let settings = context.configuration
-        let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
-        let (sourceSpec, sinkSpecs, notes) = context.resolveAuto(
-            source: SourceSpec(source ?? settings.source), sinks: wantedSinks)
-        for note in notes { log(note) }
-        let hasPage = sinkSpecs.contains(.page) || page != .asChosen
+    /// What `guise run` and `guise page` ask for. Whatever is left out comes from the configuration.
+    struct Options {
+        /// The source; nil for the configured one.
+        var source: SourceSpec?
+        /// The sinks; empty for the configured ones.
+        var sinks: [SinkSpec] = []
+        /// The names of the masks; empty for the configured ones.
+        var masks: [String] = []
+        /// Whether the frames of a file are processed at the file's own rate.
+        var isRealtime = false
+        /// Whether a file starts again at its end.
+        var isLooped = false
+        /// Whether existing files are replaced.
+        var overwrites = false
+        /// Whether the page is started and opened.
+        var page: PageUse
+    }
 
-        let signals = try Signals()
-        // A live output must always have a picture, and the daemon accepts commands.
-        let hasLiveOutput = hasPage || !sinkSpecs.allSatisfy(\.keepsFrames)
-        var listening = hasLiveOutput ? try Self.listen() : ControlListener()
-        // Whether somebody can watch: in another program or on the page.
-        let isViewable = hasPage || sinkSpecs.contains(where: \.isDevice)
-        // The sample is a stand-in for a camera, and is replaced by one on request.
-        let isSourceManaged = isViewable && sourceSpec.isReplaceable
-        let source: (any FrameSource & ~Copyable)? =
-            isSourceManaged ? nil : try context.openSource(sourceSpec, loop: isLooped)
+    /// The source and the sinks of one run, and what follows from them.
+    private struct Plan {
+        let source: SourceSpec
+        let sinks: [SinkSpec]
+        /// Whether there is a page.
+        let hasPage: Bool
+        /// Whether a browser is opened to show it.
+        let opensBrowser: Bool
+        /// Whether a picture must always be there, and commands are accepted.
+        let hasLiveOutput: Bool
+        /// Whether somebody can watch: in another program or on the page.
+        let isViewable: Bool
+        /// Whether the camera controller opens the source, and replaces it on request. The sample is a stand-in for a
+        /// camera.
+        let isSourceManaged: Bool
 
-        // The first device determines the size and format, because other programs may have fixed them.
-        let size = settings.output
-        var outputLayout = FrameLayout(width: size.width, height: size.height, format: .yuyv)
-        var rate = size.rate
-        var title = sourceSpec.description
-        var isLiveSource = isSourceManaged
-        switch source {
-        case .some(let source):
-            title = source.description
-            isLiveSource = source.isLive
-            if !source.isLive { rate = source.rate ?? size.rate }
-            let layout = source.layout
-            if !source.isLive, sourceSpec != .sample, !hasLiveOutput {
-                outputLayout = layout
-            } else if !sinkSpecs.contains(where: \.isDevice) {
-                // Without a device that needs its own format, frames keep the source's format.
-                outputLayout = FrameLayout(
-                    width: size.width, height: size.height, format: layout.format, range: layout.range)
+        /// Resolves what is `auto`, and tells the user what was chosen.
+        init(_ context: AppContext, _ options: Options) {
+            let wanted = options.sinks.isEmpty ? context.configuration.sinks : options.sinks
+            let (source, sinks, notes) = context.resolveAuto(
+                source: options.source ?? context.configuration.source, sinks: wanted)
+            for note in notes { log(note) }
+            (self.source, self.sinks) = (source, sinks)
+            hasPage = sinks.contains(.page) || options.page != .asChosen
+            opensBrowser = options.page.opensBrowser(sinks: wanted, isTerminal: isatty(STDERR_FILENO) == 1)
+            hasLiveOutput = hasPage || !sinks.allSatisfy(\.keepsFrames)
+            isViewable = hasPage || sinks.contains(where: \.isDevice)
+            isSourceManaged = isViewable && source.isReplaceable
+        }
+    }
+
+    /// What is published, before any output has said what it takes.
+    private struct Video {
+        var layout: FrameLayout
+        /// The frame rate, in frames per second.
+        var rate: Double
+        /// The source's description.
+        var title: String
+        /// Whether the source sets the pace.
+        var isLive: Bool
+
+        /// - Parameters:
+        ///   - source: the open source; nil if the camera controller opens it.
+        ///   - size: the configured size and rate.
+        init(_ plan: Plan, _ source: borrowing (any FrameSource & ~Copyable)?, size: VideoFormat) {
+            layout = FrameLayout(width: size.width, height: size.height, format: .yuyv)
+            rate = size.rate
+            title = plan.source.description
+            isLive = plan.isSourceManaged
+            switch source {
+            case .some(let source):
+                title = source.description
+                isLive = source.isLive
+                if !source.isLive { rate = source.rate ?? size.rate }
+                let original = source.layout
+                if !source.isLive, plan.source != .sample, !plan.hasLiveOutput {
+                    layout = original
+                } else if !plan.sinks.contains(where: \.isDevice) {
+                    // Without a device that needs its own format, frames keep the source's format.
+                    layout = FrameLayout(
+                        width: size.width, height: size.height, format: original.format, range: original.range)
+                }
+            case .none: break
             }
-        case .none: break
         }
-        var outputs: [Output] = []
-        for spec in sinkSpecs.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
-            let sink = try context.openSink(spec, outputLayout, rate: rate, overwrites: overwrites)
-            let output = Output(sink)
-            if outputs.isEmpty { outputLayout = output.layout }
-            outputs.append(output)
-            log("\(title) -> \(output.description)")
-        }
+    }
+
+    /// Runs the daemon until it is interrupted or the source ends.
+    /// - Parameter context: the configuration and the paths.
+    static func serve(_ context: AppContext, _ options: Options) throws {
+        let settings = context.configuration
+        let plan = Plan(context, options)
+        let signals = try Signals()
+        var listening = plan.hasLiveOutput ? try Self.listen() : ControlListener()
+        let source: (any FrameSource & ~Copyable)? =
+            plan.isSourceManaged ? nil : try context.openSource(plan.source, loop: options.isLooped)
+        let video = Video(plan, source, size: settings.output)
+        let outputs = try openOutputs(plan, video, context, overwrites: options.overwrites)
+        let outputLayout = outputs.first?.layout ?? video.layout
         if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
         let loader = try context.maskLoader(
-            masks.isEmpty ? context.startMasks(looks) : masks.map { MaskSelection($0) }, for: outputLayout)
+            options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) },
+            for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
         var first = LoopSettings()
         first.apply(settings)
-        if isSourceManaged { first.source = sourceSpec }
+        if plan.isSourceManaged { first.source = plan.source }
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(outputLayout)
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
         pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
-        if hasPage {
-            let (link, address) = try pageService.open(port: settings.port)
+        if plan.hasPage {
+            let address = try openPage(
+                pageService, plan, of: video, port: settings.port, prints: options.page == .printed)
             descriptions.append("page \(address)")
-            // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
-            log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
-            if page == .printed { print(link) }
-            if page.opensBrowser(sinks: wantedSinks, isTerminal: isatty(STDERR_FILENO) == 1) { Browser.open(link) }
         }
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
-            context.configurationText,
-            looks, cameras)
-        daemon.status.setCamera(isSourceManaged ? "" : title)
-        let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
-            let source = try cameras.open(wanted, context)
-            daemon.status.cameraOpened(source.description)
-            return source
-        } closing: {
-            cameras.saveSettings()
-        } failed: { problem in
-            daemon.events.report("\(problem)")
-            daemon.status.setCamera(problem.message)
-            placeholders.draw(.problem, "No picture", "\(problem)")
-        }
-        if hasLiveOutput { startThread(named: "placeholders") { placeholders.drawAll() } }
+            context.configurationText, looks, cameras)
+        daemon.status.setCamera(plan.isSourceManaged ? "" : video.title)
+        let cameraController = try cameraController(daemon, cameras, placeholders, mailbox, context)
+        if plan.hasLiveOutput { startThread(named: "placeholders") { placeholders.drawAll() } }
         var server: ControlServer?
-        if hasLiveOutput {
+        if plan.hasLiveOutput {
             let fresh = try ControlServer(listening.listener.take(), daemon)
             pageService.setControlServer(fresh)
             server = fresh
@@ -155,12 +177,12 @@ enum Launcher {
             loader.close()
             cameraController.close()
         }
-        // Whoever watches a file wants to see it at its own rate.
-        let isPaced = !isLiveSource && (isRealtime || isViewable)
         let service = Service()
-        let descriptor = signals.descriptor
+        let signalDescriptor = signals.descriptor
         var loop = FrameLoop(
-            signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
+            signals: signals, outputs: outputs, source: source, rate: video.rate,
+            // Whoever watches a file wants to see it at its own rate.
+            isPaced: !video.isLive && (options.isRealtime || plan.isViewable),
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
                 monitor: preview,
@@ -170,21 +192,76 @@ enum Launcher {
             pageService.close()
             server?.close()
         }
-        if sinkSpecs.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(descriptor) }
+        if plan.sinks.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(signalDescriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         service.notifyStopping()
         // After the end of a file, the encoder may need longer for the last frames.
         if case .success(.sourceEnded) = outcome {} else { ChildDeadline.killAfterTimeout() }
-        // The outputs are finished first, so that no face stays on a device whatever happened. Finishing a recording
-        // takes a while.
+        let ending = Result { try finish(outputs, placeholders) }
+        try? mailbox.settings.recorder?.finish()
+        _ = try outcome.get()
+        try ending.get()
+    }
+
+    /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed
+    /// them.
+    private static func openOutputs(
+        _ plan: Plan, _ video: Video, _ context: AppContext, overwrites: Bool
+    ) throws -> [Output] {
+        var layout = video.layout
+        var outputs: [Output] = []
+        for spec in plan.sinks.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
+            let sink = try context.openSink(spec, layout, rate: video.rate, overwrites: overwrites)
+            let output = Output(sink)
+            if outputs.isEmpty { layout = output.layout }
+            outputs.append(output)
+            log("\(video.title) -> \(output.description)")
+        }
+        return outputs
+    }
+
+    /// Starts the page, and shows it if the user wants that.
+    /// - Parameter prints: whether the link is written to standard output.
+    /// - Returns: the page's address, without the secret.
+    private static func openPage(
+        _ pageService: PageService, _ plan: Plan, of video: Video, port: Int, prints: Bool
+    ) throws -> String {
+        let (link, address) = try pageService.open(port: port)
+        // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
+        log("\(video.title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
+        if prints { print(link) }
+        if plan.opensBrowser { Browser.open(link) }
+        return address
+    }
+
+    /// A controller of cameras that tells the daemon what became of them.
+    private static func cameraController(
+        _ daemon: Daemon, _ cameras: CameraSettingsStore, _ placeholders: Placeholders, _ mailbox: Mailbox,
+        _ context: AppContext
+    ) throws -> CameraController {
+        try CameraController(wake: mailbox.wakeEvent) { wanted in
+            let source = try cameras.open(wanted, context)
+            daemon.status.cameraOpened(source.description)
+            return source
+        } closing: {
+            cameras.saveSettings()
+        } failed: { problem in
+            daemon.events.report("\(problem)")
+            daemon.status.setCamera(problem.message)
+            placeholders.draw(.problem, "No picture", "\(problem)")
+        }
+    }
+
+    /// Shows a placeholder on every output and closes it. Comes before a recording is finished, which takes a while, so
+    /// that no face stays on a device whatever happens.
+    /// - Throws: the last output's error.
+    private static func finish(_ outputs: [Output], _ placeholders: Placeholders) throws {
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
             do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
                 ending = .failure(error)
             }
         }
-        try? mailbox.settings.recorder?.finish()
-        _ = try outcome.get()
         try ending.get()
     }
 
