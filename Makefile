@@ -117,7 +117,7 @@ readme-pictures: build sample
 # Writes the parts of the documentation that are made from code and schema; `make test` compares them.
 reference:
 	@$(SETUP) test
-	GUISE_WRITE_REFERENCE=1 swift test --disable-xctest --filter '(Request|Schema)Tests'
+	GUISE_WRITE_REFERENCE=1 swift test --disable-xctest --filter '(Request|Schema|Spec)Tests'
 
 lint: .build/lint
 	@find Sources Tests Page Benchmarks -name '*.swift' -o -name '*.[ch]' -o -name '*.cpp' -o -name '*.js' \

@@ -11,10 +11,19 @@ package enum SourceSpec: Hashable, Sendable, CustomStringConvertible {
     /// A photo or clip.
     case file(String)
 
-    /// The forms of its text, for the help.
-    package static let forms = "auto, camera, /dev/videoN, sample, or a photo or clip"
+    /// The forms of its text, and where frames come from then, in Markdown.
+    package static let forms = [
+        SpecForm("auto", "the camera, or the sample if there is none when it is opened"),
+        SpecForm("camera", "the best camera"),
+        SpecForm(
+            "/dev/videoN",
+            "that device, or the one that a link of udev's such as `/dev/v4l/by-id/NAME` leads to: its number may "
+                + "change, the link does not. `guise use` and the page save the link"),
+        SpecForm("sample", "a moving portrait"),
+        SpecForm("a photo or clip", "the file at that path, read through ffmpeg"),
+    ]
 
-    /// - Parameter text: one of `forms`; any other text is the path of a file.
+    /// - Parameter text: a form's text; any other text is the path of a file.
     package init(_ text: String) {
         self =
             switch text {
@@ -37,4 +46,21 @@ package enum SourceSpec: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether it is a camera or stands in for one, so that another one can replace it while Guise runs.
     package var isReplaceable: Bool { if case .file = self { false } else { true } }
+}
+
+/// One way of naming a source or a sink.
+package struct SpecForm: Sendable {
+    /// What users write, or what kind of thing that is: "a file".
+    package let text: String
+    /// What it stands for, in Markdown.
+    package let meaning: String
+
+    package init(_ text: String, _ meaning: String) {
+        (self.text, self.meaning) = (text, meaning)
+    }
+}
+
+extension [SpecForm] {
+    /// The texts in a sentence: "usb, null, or a file".
+    package var list: String { dropLast().map { "\($0.text), " }.joined() + "or " + (last?.text ?? "") }
 }

@@ -2,7 +2,7 @@ import Frames
 import Privacy
 import V4L2
 
-/// A destination of composed frames: a v4l2loopback, a file, a page, nowhere. One file per kind; `openSink` lists them.
+/// A destination of composed frames: a v4l2loopback, a file, a page, nowhere. One file per kind; `SinkSpec` lists them.
 public protocol FrameSink: ~Copyable {
     /// The sink for the user, such as "Guise Camera (/dev/video10), YUYV 1280x720".
     var description: String { get }

@@ -5,8 +5,7 @@ import Publish
 import SystemKit
 import V4L2
 
-/// The factory of sources. To add a kind, add a file to Capture, a case to `SourceSpec`, and a row to
-/// docs/configuration.md.
+/// The factory of sources. To add a kind, add a file to Capture, and a case and a form to `SourceSpec`.
 extension AppContext {
     /// Opens a source.
     /// - Parameter loop: whether a file starts again at its end.

@@ -38,12 +38,11 @@ import Testing
         #expect(!Launcher.PageUse.printed.opensBrowser(sinks: [.automatic], isTerminal: true))
     }
 
-    @Test(arguments: [("Source", SourceSpec.forms), ("Sink", SinkSpec.forms)])
-    func `the documentation has the forms of the help`(_ title: String, _ forms: String) throws {
-        let text = try String(contentsOfFile: Fixtures.inPackage("docs/configuration.md"), encoding: .utf8)
-        let table = try #require(text.components(separatedBy: "| \(title) |").dropFirst().first)
-        let rows = table.components(separatedBy: "\n\n")[0].components(separatedBy: "\n").dropFirst(2)
-        let documented = rows.map { $0.split(separator: " | ")[0].filter { !"|`".contains($0) }.dropFirst() }
-        #expect(documented.joined(separator: ", ") == forms.replacing(", or ", with: ", "))
+    @Test(arguments: [("Source", "Frames come from", SourceSpec.forms), ("Sink", "Frames go to", SinkSpec.forms)])
+    func `the documentation has the forms of the help`(_ kind: String, _ direction: String, _ forms: [SpecForm]) throws
+    {
+        try Reference.checkTable(
+            in: "docs/configuration.md", below: "Sources and sinks", titles: [kind, direction],
+            rows: forms.map { [$0.text.hasPrefix("a ") ? $0.text : "`\($0.text)`", $0.meaning] })
     }
 }

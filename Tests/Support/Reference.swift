@@ -9,8 +9,8 @@ public enum Reference {
     /// Compares, or writes, the table below a heading.
     /// - Parameters:
     ///   - path: a file in Markdown, relative to the package.
-    ///   - heading: a heading of the second level, without its signs. The section's first lines that start with a bar
-    ///     are the table.
+    ///   - heading: a heading of the second level, without its signs. The table is the section's first one
+    ///     with the first title.
     ///   - titles: the titles of the columns.
     ///   - rows: the cells of each row, in Markdown.
     public static func checkTable(in path: String, below heading: String, titles: [String], rows: [[String]]) throws {
@@ -18,7 +18,8 @@ public enum Reference {
         var lines = try String(contentsOfFile: file, encoding: .utf8).components(separatedBy: "\n")
         let title = try #require(lines.firstIndex(of: "## \(heading)"), "\(path) has no section '\(heading)'")
         let start = try #require(
-            lines[title...].firstIndex { $0.hasPrefix("|") }, "\(path) has no table below '\(heading)'")
+            lines[title...].firstIndex { $0.hasPrefix("| \(titles[0]) |") },
+            "\(path) has no table '\(titles[0])' below '\(heading)'")
         let end = lines[start...].firstIndex { !$0.hasPrefix("|") } ?? lines.endIndex
         let table = ([titles, titles.map { _ in "---" }] + rows).map { cells in
             "|" + cells.map { $0.isEmpty ? " |" : " \($0) |" }.joined()

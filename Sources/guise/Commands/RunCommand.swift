@@ -9,9 +9,9 @@ struct RunCommand: ParsableCommand {
 
     @Option(help: "The configuration file (default: the user's, or else the installed one).")
     var config: String?
-    @Option(help: "\(SourceSpec.forms).")
+    @Option(help: "\(SourceSpec.forms.list).")
     var source: String?
-    @Option(name: .customLong("sink"), help: "\(SinkSpec.forms); can be given several times.")
+    @Option(name: .customLong("sink"), help: "\(SinkSpec.forms.list); can be given several times.")
     var sinks: [String] = []
     @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []

@@ -128,7 +128,7 @@ enum Launcher {
         let source: (any FrameSource & ~Copyable)? =
             plan.isSourceManaged ? nil : try context.openSource(plan.source, loop: options.isLooped)
         let video = Video(plan, source, size: settings.output)
-        let outputs = try openOutputs(plan, video, context, overwrites: options.overwrites)
+        let outputs = try openOutputs(plan, video, overwrites: options.overwrites)
         let outputLayout = outputs.first?.layout ?? video.layout
         if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
@@ -206,12 +206,12 @@ enum Launcher {
     /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed
     /// them.
     private static func openOutputs(
-        _ plan: Plan, _ video: Video, _ context: AppContext, overwrites: Bool
+        _ plan: Plan, _ video: Video, overwrites: Bool
     ) throws -> [Output] {
         var layout = video.layout
         var outputs: [Output] = []
         for spec in plan.sinks.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
-            let sink = try context.openSink(spec, layout, rate: video.rate, overwrites: overwrites)
+            let sink = try spec.open(layout, rate: video.rate, overwrites: overwrites)
             let output = Output(sink)
             if outputs.isEmpty { layout = output.layout }
             outputs.append(output)

@@ -1,3 +1,4 @@
+import Engine
 import Frames
 import Publish
 import V4L2
@@ -17,10 +18,20 @@ enum SinkSpec: Equatable, CustomStringConvertible {
     case null
     case file(String)
 
-    /// The forms of its text, for the help.
-    static let forms = "auto, usb, loopback, /dev/videoN, page, null, or a file"
+    /// The forms of its text, and where frames go then, in Markdown.
+    static let forms = [
+        SpecForm("auto", "the USB camera; without its service the loopback; without one [the page](page.md)"),
+        SpecForm("usb", "the [USB camera](usb-camera.md) of the service `guise-camera`"),
+        SpecForm("loopback", "the v4l2loopback device, found by its driver; \"Guise Camera\" is preferred"),
+        SpecForm("/dev/videoN", "that v4l2loopback device"),
+        SpecForm("page", "[the page](page.md), as `guise page` shows it"),
+        SpecForm("null", "nowhere"),
+        SpecForm(
+            "a file",
+            "the file at that path; the extension sets the format (.png, .jpg, .mp4, .mkv, .webm, .gif, ...)"),
+    ]
 
-    /// - Parameter text: one of `forms`; any other text is the path of a file.
+    /// - Parameter text: a form's text; any other text is the path of a file.
     init(_ text: String) {
         self =
             switch text {
@@ -63,19 +74,16 @@ enum SinkSpec: Equatable, CustomStringConvertible {
     }
 }
 
-/// The factory of sinks. To add a kind, add a file to Publish, a case here, and a row to docs/configuration.md.
-extension AppContext {
-    /// Opens a sink.
+/// The factory of sinks. To add a kind, add a file to Publish, and a case and a form to `SinkSpec`.
+extension SinkSpec {
+    /// Opens the sink. The page gets copies of frames, and so has a sink that discards them.
     /// - Parameters:
-    ///   - spec: any but `automatic`, which `resolveAuto` replaces, and the page, which gets copies of frames.
     ///   - layout: the layout of the frames.
     ///   - rate: the frame rate, in frames per second.
     ///   - overwrites: whether an existing file is replaced.
     /// - Throws: `Problem` with a fix.
-    func openSink(
-        _ spec: SinkSpec, _ layout: FrameLayout, rate: Double, overwrites: Bool
-    ) throws -> any FrameSink & ~Copyable {
-        switch spec {
+    func open(_ layout: FrameLayout, rate: Double, overwrites: Bool) throws -> any FrameSink & ~Copyable {
+        switch self {
         case .usb:
             return try USBCameraSink(layout: layout)
         case .loopback:
