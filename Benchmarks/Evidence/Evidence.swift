@@ -6,11 +6,11 @@ import SystemKit
 @testable import Track
 
 /// Prints what the verifiers say about the detections in photos and clips, for Benchmarks/verifier.py to learn from:
-/// `verifier-evidence CASCADES PATCHES EVERY FILE...`.
+/// `verifier-features CASCADES PATCHES EVERY FILE...`.
 ///
 /// Photos are searched as `Tracker.searchWhole` does. Of clips every so-manyth frame is searched, at one size, under
 /// the tracker's three tilts. A line has, separated by tabs: file, frame, the tile's tilt, votes, the cascade's
-/// eye distance, the fit residual, alt, lbp, worse and better eye of `Evidence`, and x and y of the mean of eyes, nose
+/// eye distance, the fit residual, alt, lbp, worse and better eye of `VerifierFeatures`, and x and y of the mean of eyes, nose
 /// and mouth, of the right eye and of the left one, and pattern and log-odds as they are now. Each line's patch is
 /// appended to PATCHES. A file has a line with nothing but its name first.
 @main struct EvidencePrinter {
@@ -21,7 +21,7 @@ import SystemKit
     static func main() throws {
         let words = CommandLine.arguments
         guard words.count > 4, let every = Int(words[3]), every > 0 else {
-            throw Problem(.invalid, "verifier-evidence CASCADES PATCHES EVERY FILE...", fix: "give all of them")
+            throw Problem(.invalid, "verifier-features CASCADES PATCHES EVERY FILE...", fix: "give all of them")
         }
         let model = try LandmarkModel(path: LandmarkModel.debianPath, cache: nil)
         var detector = try FaceDetector(catalog: try CascadeCatalog(folder: words[1]), cache: nil)
@@ -56,15 +56,15 @@ import SystemKit
                         detector.detect(view.luma, in: region)
                         for found in detector.detections {
                             guard let fit = detector.fit(view.luma, at: found) else { continue }
-                            let evidence = detector.evidence(view.luma, fit, isComplete: true)
-                            guard evidence.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
+                            let features = detector.features(view.luma, fit, isComplete: true)
+                            guard features.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
                                 continue
                             }
                             let region = FacePattern.region(box, eyes: EyePair(model.meanShape).distance)
                             var samples = patch.mutableSpan
                             resample(view.luma, by: region.map(side: side), into: &samples, width: side, height: side)
                             _ = unsafe fwrite(patch, 1, patch.count, patches)
-                            line(path, time.number, found, evidence, fit)
+                            line(path, time.number, found, features, fit)
                         }
                     }
                 }
@@ -77,14 +77,14 @@ import SystemKit
         }
     }
 
-    private static func line(_ path: String, _ frame: Int, _ found: Detection, _ evidence: Evidence, _ fit: Fit) {
+    private static func line(_ path: String, _ frame: Int, _ found: Detection, _ features: VerifierFeatures, _ fit: Fit) {
         let eyes = EyePair(fit.landmarks)
         let mouth = (fit.landmarks[48] + fit.landmarks[54]) / 2
         let middle = (eyes.right + eyes.left + fit.landmarks[30] + mouth) / 4
         let numbers = [
-            found.roll, Float(found.votes), found.eyeDistance, evidence.fitResidual, evidence.alt, evidence.lbp,
-            evidence.worseEye, evidence.betterEye, middle.x, middle.y, eyes.right.x, eyes.right.y, eyes.left.x,
-            eyes.left.y, evidence.pattern, evidence.logOdds,
+            found.roll, Float(found.votes), found.eyeDistance, features.fitResidual, features.alt, features.lbp,
+            features.worseEye, features.betterEye, middle.x, middle.y, eyes.right.x, eyes.right.y, eyes.left.x,
+            eyes.left.y, features.pattern, features.logOdds,
         ]
         print("\(path)\t\(frame)\t" + numbers.map { "\($0)" }.joined(separator: "\t"))
     }

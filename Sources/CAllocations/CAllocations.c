@@ -17,11 +17,11 @@ uint64_t callocations_count(void) { return count; }
 
 #if defined(CALLOCATIONS_OFF)
 
-int callocations_counts(void) { return 0; }
+int callocations_is_enabled(void) { return 0; }
 
 #else
 
-int callocations_counts(void) { return 1; }
+int callocations_is_enabled(void) { return 1; }
 
 void *malloc(size_t size) {
     count++;

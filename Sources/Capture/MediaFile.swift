@@ -135,9 +135,12 @@ struct MediaFile: ~Copyable {
                 throw Problem(
                     .unusable, "cannot read \(path): it contains no pictures", fix: "choose a picture or a clip")
             }
-            if case .signal = exit {
+            if case .signal(let signal) = exit {
+                // By the limits on its time and memory, or when the daemon ends.
+                let isLimited = [SIGXCPU, SIGKILL].contains(CInt(signal))
                 throw Problem(
-                    .unusable, "cannot read \(path): reading it takes too long (\(exit))",
+                    .unusable,
+                    "cannot read \(path): \(isLimited ? "reading it takes too long" : "ffprobe has crashed") (\(exit))",
                     fix: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {

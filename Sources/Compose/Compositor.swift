@@ -95,9 +95,9 @@ public struct Compositor: ~Copyable {
     }
 
     /// The model of the outline, for masks in use that take the size of heads; nil if there are none.
-    private var fitting: OutlineModel? {
+    private var headSizeModel: OutlineModel? {
         for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers { if let model = layer.fitting { return model } }
+            for layer in mask.layers { if let model = layer.headSizeModel { return model } }
         }
         return nil
     }
@@ -185,14 +185,14 @@ public struct Compositor: ~Copyable {
             canvas.things.release()
         }
         canvas.meshes.detail = MeshDetail(enlargement: abs(placement.determinant).squareRoot())
-        let fitting = fitting
-        if fitting != nil { canvas.outline.skipFrame() }
+        let headSizeModel = headSizeModel
+        if headSizeModel != nil { canvas.outline.resetCost() }
         if let loadedOutline {
             drawBehindPeople(on: &canvas, loadedOutline.model, elapsed: elapsed)
-        } else if fitting == nil {
+        } else if headSizeModel == nil {
             canvas.releaseOutline()
         }
-        if let fitting { fitHeads(on: &canvas, fitting, elapsed: elapsed) }
+        if let headSizeModel { fitHeads(on: &canvas, headSizeModel, elapsed: elapsed) }
         drawLayers(.front, on: &canvas, elapsed: elapsed)
     }
 
@@ -206,7 +206,7 @@ public struct Compositor: ~Copyable {
         }
         let interval = isAnyNew ? Self.newInterval : isAnyUnsure ? Self.unsureInterval : Self.sureInterval
         let isDue = fitted.map { !(0..<interval).contains(scene.time - $0) } ?? true
-        if isDue, !scene.trackedFaces.isEmpty, !canvas.isLate {
+        if isDue, !scene.trackedFaces.isEmpty, !canvas.missesDeadline {
             canvas.outline.probe(canvas.frame, model, at: scene.time)
             fitted = scene.time
             for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.state == .tracked {
@@ -229,7 +229,8 @@ public struct Compositor: ~Copyable {
         states = Self.states(for: masks, slots: slots)
     }
 
-    /// Draws what needs the outline of the people. It is found before anything else is drawn on the frame.
+    /// Draws what needs the outline of the people. It is found before anything else is drawn on the frame, but for
+    /// bystanders, who are blurred first: they are no part of what lies behind.
     private mutating func drawBehindPeople(on canvas: inout Canvas, _ model: OutlineModel?, elapsed: Double) {
         findHeads(canvas.outline)
         let time = scene.time
@@ -327,8 +328,8 @@ public struct Compositor: ~Copyable {
         }
         arrivals += 1
         // Drawn by the person's id alone, whoever came before.
-        var lot = SplitMix64(seed: seed, skipped: id - 1)
-        people[free] = PersonState(id: id, arrival: arrivals, draw: lot.next(), seen: scene.time)
+        var personRandom = SplitMix64(seed: seed, skipped: id - 1)
+        people[free] = PersonState(id: id, arrival: arrivals, draw: personRandom.next(), seen: scene.time)
         for layer in 0..<states.count / slots { states[layer * slots + free] = LayerState() }
         return free
     }
@@ -345,12 +346,12 @@ public struct Compositor: ~Copyable {
         case .face(let content):
             for i in scene.trackedFaces.indices {
                 let slot = scene.trackedFaces[i].slot
-                let isDoing = isMet(layer, slot: slot, canvas.things)
+                let isTriggered = isMet(layer, slot: slot, canvas.things)
                 let isOwn = personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
                 let isWorn = isOwn && isSelected(layer.style.on, i)
                 let state = index * slots + slot
                 var appearance = states[state].appearance(
-                    layer.style, isWorn: isWorn, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
+                    layer.style, isWorn: isWorn, isTriggered: isTriggered, at: scene.time, elapsed: elapsed, Self.fade)
                 appearance.opacity *= opacity
                 if let swing = layer.style.motion.swing {
                     let person = people[slot]
@@ -368,10 +369,10 @@ public struct Compositor: ~Copyable {
         _ content: some PictureLayer, _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float,
         elapsed: Float
     ) {
-        let doer = scene.trackedFaces.first { $0.face.id == largest }
-        let isDoing = isMet(layer, slot: doer?.slot, canvas.things)
+        let largestFace = scene.trackedFaces.first { $0.face.id == largest }
+        let isTriggered = isMet(layer, slot: largestFace?.slot, canvas.things)
         var appearance = states[index * slots + slots - 1].appearance(
-            layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
+            layer.style, isWorn: true, isTriggered: isTriggered, at: scene.time, elapsed: elapsed, Self.fade)
         appearance.opacity *= opacity
         if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }
     }
@@ -473,31 +474,31 @@ private struct LayerState: Sendable {
     /// Fade, from 0 (hidden) to 1 (shown); less than 0 before the first frame.
     private var shown: Float = -1
     private var wasShown = false
-    private var wasDoing = false
+    private var wasTriggered = false
     /// When the animation started, in seconds; nil: it shows its first picture.
     private var began: Double?
     var pendulum = Pendulum()
 
     /// Updates the state with a frame, and returns how to draw the layer in it.
     mutating func appearance(
-        _ style: LayerStyle, isWorn: Bool, isDoing: Bool, at time: Double, elapsed: Float, _ fade: Float
+        _ style: LayerStyle, isWorn: Bool, isTriggered: Bool, at time: Double, elapsed: Float, _ fade: Float
     ) -> Appearance {
         let then = style.when?.then ?? .show
         let isShown: Bool
         switch then {
-        case .show: isShown = isWorn && isDoing
-        case .hide: isShown = isWorn && !(style.when != nil && isDoing)
+        case .show: isShown = isWorn && isTriggered
+        case .hide: isShown = isWorn && !(style.when != nil && isTriggered)
         case .start, .stop: isShown = isWorn
         }
         switch then {
         case .show, .hide:
             if isShown && !wasShown { began = time }
         case .start:
-            if isDoing && !wasDoing { began = time }
+            if isTriggered && !wasTriggered { began = time }
         case .stop:
-            if isDoing { began = nil } else if began == nil { began = time }
+            if isTriggered { began = nil } else if began == nil { began = time }
         }
-        (wasShown, wasDoing) = (isShown, isDoing)
+        (wasShown, wasTriggered) = (isShown, isTriggered)
         let target: Float = isShown ? 1 : 0
         if shown < 0 {
             shown = target

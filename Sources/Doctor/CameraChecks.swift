@@ -10,16 +10,14 @@ extension Check {
             let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
             return isHidden ? nil : .warning("there is no camera: Guise shows the sample", fix: "plug a camera in")
         }
-        var inUse: [(path: String, holders: [Holder])] = []
-        for camera in cameras {
-            let holders = system.holders(of: camera.path)
+        let allHolders = cameras.map { system.holders(of: $0.path) }
+        for (camera, holders) in zip(cameras, allHolders) {
             if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(camera.path)") }
-            guard system.isTaken(camera.path) else {
-                return .ok("\(camera.label ?? "a camera") (\(camera.path)) is free")
-            }
-            inUse.append((camera.path, holders))
         }
-        let (path, holders) = inUse[0]
+        if let camera = cameras.first(where: { !system.isTaken($0.path) }) {
+            return .ok("\(camera.label ?? "a camera") (\(camera.path)) is free")
+        }
+        let (path, holders) = (cameras[0].path, allHolders[0])
         guard !holders.isEmpty else {
             return .error("\(path) is in use by another user's program", fix: "sudo fuser -v \(path)")
         }

@@ -231,10 +231,10 @@ package struct FrameLoop: ~Copyable {
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isSourceManaged else { return }
         let isNeeded =
-            settings.when == .always || lastViewed > 0 && now < lastViewed + Self.closeDelay * 1_000_000_000
+            settings.cameraUse == .always || lastViewed > 0 && now < lastViewed + Self.closeDelay * 1_000_000_000
         let target =
             isNeeded && !settings.isPaused
-            ? settings.source.map { CameraController.Target(source: $0, camera: settings.camera) } : nil
+            ? settings.source.map { CameraController.Target(source: $0, camera: settings.cameraFormat) } : nil
         if target != requested {
             let hasSource = source != nil
             replacement = target != nil && (hasSource || replacement != .none) ? .opening : .none
@@ -304,7 +304,7 @@ package struct FrameLoop: ~Copyable {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 if dependencies.monitor.hasViewers {
                     dependencies.monitor.update(
-                        frame, faces: pipeline.monitoredFaces, isReplacement: true, at: dependencies.clock.now())
+                        frame, faces: pipeline.monitoredFaces, bypassesRateLimit: true, at: dependencies.clock.now())
                 }
             }
         } catch {
@@ -361,12 +361,12 @@ package struct FrameLoop: ~Copyable {
     /// True if something is published when the source has no frame. Otherwise the sinks wait for the file.
     private var fillsGaps: Bool { isSourceManaged || !isShowing }
     /// True if the last frame is published in this case.
-    private var isLate: Bool {
+    private var repeatsLastFrame: Bool {
         hasPicture && ((source != nil || replacement != .none) && isShowing || settings.isFrozen)
     }
     /// The time in nanoseconds from the last published frame to such a frame.
     private var fillInterval: UInt64 {
-        isLate && isShowing
+        repeatsLastFrame && isShowing
             ? Self.repeatNanoseconds : loopStatus.hasViewers ? Self.placeholderInterval : Self.idleInterval
     }
 
@@ -469,7 +469,7 @@ package struct FrameLoop: ~Copyable {
         // The time of arrival, so that a frame that took long does not make the next one count as early.
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
-        pipeline.isLate = isInTime && end &- min(max(now, arrivalTime), end) > interval * 3 / 4
+        pipeline.missesDeadline = isInTime && end &- min(max(now, arrivalTime), end) > interval * 3 / 4
         // Only sources that are shown in real time defer work; a converted file's frames are complete at once.
         if isInTime { keepsLastFrame = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
         if loopStatus.frames == 0 { dependencies.ready() }
@@ -496,10 +496,10 @@ package struct FrameLoop: ~Copyable {
     }
 
     /// Publishes a frame.
-    /// - Parameter isReplacement: whether the frame is a placeholder that stands in for a missing camera frame, so that
+    /// - Parameter isPlaceholder: whether the frame is a placeholder that stands in for a missing camera frame, so that
     ///   there is no unmasked picture either.
     private func publish(
-        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isReplacement: Bool = false
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
             do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
@@ -511,9 +511,9 @@ package struct FrameLoop: ~Copyable {
         settings.recorder?.enqueue(frame)
         if dependencies.monitor.hasViewers {
             let now = dependencies.clock.now()
-            dependencies.monitor.update(frame, faces: faces, isReplacement: isReplacement, at: now)
+            dependencies.monitor.update(frame, faces: faces, bypassesRateLimit: isPlaceholder, at: now)
             // The pipeline shows the unmasked picture, if there is one.
-            if isReplacement { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
+            if isPlaceholder { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
         }
     }
 
@@ -534,14 +534,14 @@ package struct FrameLoop: ~Copyable {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillInterval else { return }
         // Masks that were put on meanwhile can't be drawn on the picture of a source that is gone.
-        let isCurrent = isLate && (replacement == .none || !pipeline.hasMaskUpdate)
+        let isCurrent = repeatsLastFrame && (replacement == .none || !pipeline.hasMaskUpdate)
         if isCurrent, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
             try publish(frame, faces: pipeline.monitoredFaces)
             answerCaptureRequests(frame, pipeline)
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isCurrent ? .hidden : .idle
-            try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isReplacement: true) }
+            try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isPlaceholder: true) }
             switch kind {
             case .paused: refuseCaptureRequests("Guise is paused")
             case .problem: refuseCaptureRequests("the camera is missing or in use")

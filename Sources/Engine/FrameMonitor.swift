@@ -11,9 +11,9 @@ package protocol FrameMonitor: Sendable {
     /// Shows the published picture, unless the viewers want fewer pictures.
     /// - Parameters:
     ///   - faces: the tracked faces, in pixels of the picture.
-    ///   - isReplacement: whether the picture replaces the last one, and is shown regardless of the viewers' rate.
+    ///   - bypassesRateLimit: whether the picture replaces the last one, and is shown regardless of the viewers' rate.
     ///   - now: nanoseconds of the monotonic clock.
-    func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], isReplacement: Bool, at now: UInt64)
+    func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], bypassesRateLimit: Bool, at now: UInt64)
 
     /// Shows the picture without masks, unless the viewers want fewer pictures.
     func updateUnmasked(_ view: borrowing FrameView, faces: borrowing [Face], at now: UInt64)

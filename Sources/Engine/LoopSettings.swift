@@ -5,7 +5,7 @@ import Track
 /// The settings of the frame loop. They are passed as a whole, between two frames.
 package struct LoopSettings: Sendable {
     /// The condition for opening the camera.
-    package var when = CameraUse.watched
+    package var cameraUse = CameraUse.watched
     /// True if a placeholder is shown and the camera is closed.
     package var isPaused = false
     /// True if the last picture stays.
@@ -15,12 +15,14 @@ package struct LoopSettings: Sendable {
     /// Whether the source can be changed while Guise runs.
     package var isSourceSwitchable: Bool { source != nil }
     /// The requested camera mode.
-    package var camera = VideoFormat()
+    package var cameraFormat = VideoFormat()
+    /// The tracker's settings.
     package var faces = Tracker.Settings()
     /// The policy for a face that is lost; nil for each mask's own.
     package var onLostFace: LostFacePolicy?
     /// The mirroring, rotation, crop and zoom of the picture.
     package var view = ViewTransform()
+    /// The recording that is running; nil for none.
     package var recorder: Recorder?
 
     /// The defaults.

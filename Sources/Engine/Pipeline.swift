@@ -38,8 +38,8 @@ package struct Pipeline: ~Copyable {
     package var changesPictureWithoutFaces: Bool { compositor.changesPictureWithoutFaces }
     /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
     /// detail for a while.
-    package var isLate = false {
-        didSet { if isLate != oldValue { gate.setLate(isLate) } }
+    package var missesDeadline = false {
+        didSet { if missesDeadline != oldValue { gate.setMissesDeadline(missesDeadline) } }
     }
     /// What shows the picture without masks; nil for none.
     package var monitor: (any FrameMonitor)?

@@ -65,7 +65,7 @@ public struct OutlineTracker: ~Copyable {
 
     /// Whether frames are published too late. Then the network runs less often, and the matte has half the rows; the
     /// first frame of a scene still gets its own outline.
-    public var isLate = false
+    public var missesDeadline = false
     /// When a frame was late last, seconds.
     private var lastLate: Double?
 
@@ -125,7 +125,7 @@ public struct OutlineTracker: ~Copyable {
         if let seen, time < seen || time > seen + Self.longestGap { reset() }
         guard var cells = cells.take() else { return }
         unsafe cells.measure(frame, kernels)
-        if isLate { lastLate = time }
+        if missesDeadline { lastLate = time }
         if model != nil {
             unsafe runIfDue(&cells, kernels, at: time)
             select(subject, heads)
@@ -173,8 +173,8 @@ public struct OutlineTracker: ~Copyable {
         return row(y) + (row(y + 1) - row(y)) * part.y
     }
 
-    /// Notes that a frame needs no outline.
-    public mutating func skipFrame() { cost = 0 }
+    /// Clears the cost, before a frame that may need no outline.
+    public mutating func resetCost() { cost = 0 }
 
     /// Makes all memory for a layout and a model, if it is not there yet.
     private mutating func prepare(_ layout: FrameLayout, _ model: OutlineModel?) {
@@ -337,11 +337,9 @@ public struct OutlineTracker: ~Copyable {
     }
 
     /// Lends what painting a background needs: the cells of the last frame, and the coefficients of its matte.
-    mutating func withCells<E: Error>(
-        _ body: (inout PictureCells, _ outline: borrowing OutlineTracker) throws(E) -> Void
-    ) throws(E) {
+    mutating func withCells(_ body: (inout PictureCells, _ outline: borrowing OutlineTracker) -> Void) {
         guard var current = cells.take() else { return }
-        try body(&current, self)
+        body(&current, self)
         cells = consume current
     }
 

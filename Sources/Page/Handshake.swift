@@ -21,14 +21,15 @@ struct Handshake: Sendable {
     ///   - proof: the page's HMAC, 64 hexadecimal digits.
     ///   - clientNonce: the page's nonce, 64 hexadecimal digits.
     /// - Returns: the server's HMAC in hexadecimal digits; nil if the page's proof is wrong.
-    func serverProof(for proof: String, clientNonce: String) -> String? {
-        guard hexDecoded(clientNonce)?.count == 32, let shown = hexDecoded(proof),
-            isEqualInConstantTime(shown, code("client", serverNonce, clientNonce))
+    func serverProof(verifying proof: String, clientNonce: String) -> String? {
+        guard hexDecoded(clientNonce)?.count == 32, let receivedMAC = hexDecoded(proof),
+            isEqualInConstantTime(receivedMAC, hmac("client", serverNonce, clientNonce))
         else { return nil }
-        return hexEncoded(code("server", clientNonce, serverNonce))
+        return hexEncoded(hmac("server", clientNonce, serverNonce))
     }
 
-    private func code(_ role: String, _ first: String, _ second: String) -> [UInt8] {
+    /// The HMAC of a role, the port and both nonces.
+    private func hmac(_ role: String, _ first: String, _ second: String) -> [UInt8] {
         secret.authenticate("guise page \(role)|\(port)|\(first)|\(second)")
     }
 }

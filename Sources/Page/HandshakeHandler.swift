@@ -47,7 +47,7 @@ final class HandshakeHandler: ChannelInboundHandler {
             guard frame.opcode == .text else { return context.close(promise: nil) }
             let json = try? JSON(Array(frame.unmaskedData.readableBytesView), file: "handshake")
             guard let nonce = json?["nonce"]?.string, let shown = json?["proof"]?.string,
-                let proof = handshake.serverProof(for: shown, clientNonce: nonce)
+                let proof = handshake.serverProof(verifying: shown, clientNonce: nonce)
             else { return reject(context) }
             let token = router.sessions.begin(handshake.secret, on: context.eventLoop)
             state = .proven(token: token)

@@ -14,15 +14,15 @@ public protocol PageBackend: Sendable {
     func storeFace() async throws -> Int
     /// Masks the faces of a photo with the active masks.
     /// - Parameter photo: the bytes of the image file.
-    func mask(photo: [UInt8]) async throws -> MaskedPhoto
-    /// Finds the human faces of a photo, as `mask` does, with kept corrections.
+    func applyMasks(toPhoto photo: [UInt8]) async throws -> MaskedPhoto
+    /// Finds the human faces of a photo, as `applyMasks` does, with kept corrections.
     /// - Parameter photo: the bytes of the image file.
     func faces(of photo: [UInt8]) async throws -> PhotoFaces
-    /// Keeps corrected landmarks of a photo that `mask` or `faces` has seen, in place of those kept before.
+    /// Keeps corrected landmarks of a photo that `applyMasks` or `faces` has seen, in place of those kept before.
     /// - Parameters:
     ///   - corrections: JSON as `guise apply --points` reads it; an empty list of faces forgets the photo.
     ///   - photo: the photo's hash.
-    func keep(corrections: [UInt8], of photo: PhotoHash) async throws
+    func saveCorrections(_ corrections: [UInt8], of photo: PhotoHash) async throws
     /// Adds a picture to the user's own, for backgrounds.
     /// - Parameters:
     ///   - picture: the bytes of the image file.

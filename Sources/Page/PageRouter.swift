@@ -76,7 +76,7 @@ final class PageRouter: Sendable {
         case (.POST, "/face"):
             return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await backend.storeFace())]).text.utf8))
         case (.POST, "/photo"):
-            let masked = try await backend.mask(photo: request.body)
+            let masked = try await backend.applyMasks(toPhoto: request.body)
             var headers = headers("image/jpeg")
             headers.add(name: "X-Guise-Photo", value: "\(masked.hash)")
             headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
@@ -89,14 +89,14 @@ final class PageRouter: Sendable {
             guard let photo = PhotoHash(hex: request.value("photo") ?? "") else {
                 throw PageError(400, "bad-value", "'photo' allows: a photo's SHA-256, 64 hexadecimal digits")
             }
-            try await backend.keep(corrections: request.body, of: photo)
+            try await backend.saveCorrections(request.body, of: photo)
             return .whole(headers(Self.jsonType), Array("{}".utf8))
         case (.POST, "/picture"):
             let name = try await backend.store(picture: request.body, named: request.value("name") ?? "")
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
-        // What needs a token is made for each request, so that only the page's own files are worth a HEAD.
+        // HEAD is supported for the page's own files only, which need no token.
         case (.HEAD, "/socket"),
             (.HEAD, _) where decision(request) != .open:
             throw badMethod(request)

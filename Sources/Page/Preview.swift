@@ -80,15 +80,15 @@ public final class Preview: Sendable {
     /// - Parameters:
     ///   - frame: the published picture.
     ///   - faces: the tracked faces, in pixels of the picture.
-    ///   - isReplacement: whether the picture replaces the last one, regardless of the viewers' rate.
+    ///   - bypassesRateLimit: whether the picture replaces the last one, regardless of the viewers' rate.
     ///   - now: nanoseconds of the monotonic clock.
     public func update(
-        _ frame: borrowing PublishableFrame, faces: borrowing [Face], isReplacement: Bool, at now: UInt64
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face], bypassesRateLimit: Bool, at now: UInt64
     ) {
-        guard isReplacement || needsFrame(.after, at: now) else { return }
+        guard bypassesRateLimit || needsFrame(.after, at: now) else { return }
         // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
         let isCopied = update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
-        if isReplacement, isCopied {
+        if bypassesRateLimit, isCopied {
             after.replaced.store(after.number.load(ordering: .relaxed), ordering: .releasing)
         }
     }

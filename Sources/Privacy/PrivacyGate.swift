@@ -86,9 +86,9 @@ public struct PrivacyGate: ~Copyable {
 
     /// Goes on with pictures of another layout. What is known of hidden faces stays; the present picture is withheld.
     public mutating func resize(to layout: FrameLayout) {
-        let isLate = composed.isLate
+        let missesDeadline = composed.missesDeadline
         composed = Canvas(layout)
-        composed.isLate = isLate
+        composed.missesDeadline = missesDeadline
         withheld = .unchecked
     }
 
@@ -133,7 +133,7 @@ public struct PrivacyGate: ~Copyable {
     }
 
     /// Sets whether frames are published too late. Does not change this picture.
-    public mutating func setLate(_ isLate: Bool) { composed.isLate = isLate }
+    public mutating func setMissesDeadline(_ missesDeadline: Bool) { composed.missesDeadline = missesDeadline }
 
     /// Updates outdated drawings for the next frame. Does not change this picture.
     public mutating func drawDeferred() { composed.drawDeferred() }

@@ -5,8 +5,7 @@ import Synchronization
 /// A child process connected by a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: if it is
 /// still running at the end it is killed and reaped, so that no zombie remains.
 ///
-/// No shell is involved: arguments are passed as they are. All unsafe calls to C for child processes are
-/// in this file.
+/// No shell is involved: arguments are passed as they are.
 @safe public struct ChildProcess: ~Copyable, Sendable {
     /// The direction of the pipe.
     public enum Direction: Sendable { case reading, writing }
@@ -55,7 +54,8 @@ import Synchronization
     }
     private static let running = Mutex(Running())
 
-    /// Kills all children and prevents new ones from starting: for a program that must exit even if they do not.
+    /// Kills all children of this type and prevents new ones from starting: for a program that must exit even if they
+    /// do not. Helper processes end by themselves when their pipe is closed.
     public static func killAll() {
         running.withLock { running in
             running.isShuttingDown = true
@@ -201,7 +201,8 @@ import Synchronization
         return exit
     }
 
-    /// Runs a program to its end and returns its output, at most 64 KiB.
+    /// Runs a program to its end and returns its output.
+    /// - Throws: `Problem` if the program can't be started, or if it writes 64 KiB or more.
     public static func output(
         of arguments: [String], input: CInt, limits: Limits? = nil
     ) throws(Problem) -> (text: String, exit: Exit, lines: [String]) {
@@ -219,6 +220,11 @@ import Synchronization
             }
         }
         let exit = child.finish()
+        guard count < bytes.count else {
+            throw Problem(
+                .unusable, "\(arguments[0]) writes more than \(bytes.count >> 10) KiB",
+                fix: "if it reads a file, try another copy")
+        }
         return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 

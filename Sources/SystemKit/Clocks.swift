@@ -25,8 +25,8 @@ public func localTime(format: String) -> String {
     return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }
 
-/// Lowers the scheduling priority of this thread, so that frames are processed first when there are few cores.
+/// Sets the scheduling priority of this thread, so that frames are processed first when there are few cores.
 /// - Parameter nice: the thread's new nice value, 0 to 19.
-public func lowerThreadPriority(by nice: CInt = 5) {
+public func lowerThreadPriority(toNice nice: CInt = 5) {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice)
 }

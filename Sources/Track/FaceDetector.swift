@@ -83,31 +83,31 @@ public struct FaceDetector: ~Copyable {
         return (result?.votes ?? 0) >= 2
     }
 
-    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely. See `Evidence`.
+    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely. See `VerifierFeatures`.
     mutating func logOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
-        evidence(luma, fit, isComplete: false).logOdds
+        features(luma, fit, isComplete: false).logOdds
     }
 
     /// What the verifiers say about a fit.
     /// - Parameter isComplete: whether to search for eyes even if they can't change the decision.
-    mutating func evidence(_ luma: borrowing LumaView, _ fit: Fit, isComplete: Bool) -> Evidence {
+    mutating func features(_ luma: borrowing LumaView, _ fit: Fit, isComplete: Bool) -> VerifierFeatures {
         let eyes = EyePair(fit.landmarks)
-        var evidence = Evidence(fitResidual: fit.fitResidual, eyeDistance: eyes.distance)
+        var features = VerifierFeatures(fitResidual: fit.fitResidual, eyeDistance: eyes.distance)
         if let model = fitter?.model, let box = model.box(around: fit.landmarks) {
-            evidence.pattern = pattern.score(
+            features.pattern = pattern.score(
                 luma, FacePattern.region(box, eyes: EyePair(model.meanShape).distance))
         }
-        evidence.alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
-        evidence.lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
+        features.alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
+        features.lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
         // Eyes cost more than all the rest: search for them only if they can change the decision. Without the trees'
         // data they also tell which of two detections is better placed.
-        guard isComplete || eyeDetector != nil || Thresholds.undecided.contains(evidence.logOdds) else {
-            return evidence
+        guard isComplete || eyeDetector != nil || Thresholds.undecided.contains(features.logOdds) else {
+            return features
         }
         let right = eyeVotes(luma, eyes, at: eyes.right)
         let left = eyeVotes(luma, eyes, at: eyes.left)
-        (evidence.worseEye, evidence.betterEye) = (min(right, left), max(right, left))
-        return evidence
+        (features.worseEye, features.betterEye) = (min(right, left), max(right, left))
+        return features
     }
 
     private mutating func eyeVotes(_ luma: borrowing LumaView, _ eyes: EyePair, at eye: Point) -> Float {

@@ -6,10 +6,11 @@ import Frames
 struct Smoothing: Sendable {
     /// Cut-off frequency at rest, hertz. Lower: steadier.
     static let restCutoff: Float = 0.4
-    /// Cut-off gained per unit of speed, hertz per eye distance per second. Higher: less lag. The second value is for a
-    /// face whose motion is known from its patch, so that only expressions and the fits' own jitter remain.
+    /// Cut-off gained per unit of speed, hertz per eye distance per second. Higher: less lag.
     static let speedGain: Float = 30
-    static let restGain: Float = 100
+    /// The same for a face whose motion is known from its patch, so that only expressions and the fits' own jitter
+    /// remain.
+    static let alignedSpeedGain: Float = 100
     /// Cut-off of the speed's own low-pass filter, hertz (the paper's default is 1).
     static let speedCutoff: Float = 1.5
 
@@ -43,7 +44,7 @@ struct Smoothing: Sendable {
         guard elapsed > 0 else { return }
         time = seconds
         let unit = max(eyeDistance, 1)
-        let gain = isMoved ? Self.restGain : Self.speedGain
+        let gain = isMoved ? Self.alignedSpeedGain : Self.speedGain
         var distance: Float = 0
         for i in 0..<68 { distance += (next[i] - base[i]).length }
         guard distance / 68 < Self.jump * unit else {

@@ -79,7 +79,9 @@ struct Track: Sendable {
 
     /// A measure of placement for two detections on one face: log-odds without the share of their size, of which the
     /// larger one would have more, plus how well the fits agree, which thus counts twice.
-    var placementQuality: Float { logOdds - Evidence.share(ofSize: head.scale) - log(max(fitResidual, 0.002)) }
+    var placementQuality: Float {
+        logOdds - VerifierFeatures.sizeTerm(eyeDistance: head.scale) - log(max(fitResidual, 0.002))
+    }
 
     /// Adds another frame's log-odds that this is a face.
     mutating func updateLogOdds(_ next: Float) {

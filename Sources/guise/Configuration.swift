@@ -209,7 +209,7 @@ extension MaskSelection {
 extension LoopSettings {
     /// Copies the loop's settings from a configuration.
     mutating func apply(_ configuration: Configuration) {
-        (when, camera, faces) = (configuration.when, configuration.camera, configuration.faces)
-        (onLostFace, view) = (configuration.onLostFace, configuration.view)
+        (cameraUse, cameraFormat) = (configuration.when, configuration.camera)
+        (faces, onLostFace, view) = (configuration.faces, configuration.onLostFace, configuration.view)
     }
 }

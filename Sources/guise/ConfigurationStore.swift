@@ -234,18 +234,17 @@ final class ConfigurationStore: Sendable {
     /// Applies a configuration, as far as that is possible while frames flow.
     /// - Parameter selectsMasks: whether its masks are put on, if they differ from those of the current one.
     /// - Returns: notes for the user.
-    /// - Throws: the errors of `change`, and of `check` for its masks. In this case nothing has changed.
+    /// - Throws: the errors of `change`, and of `MaskCatalog.select` for its masks. In this case nothing has changed.
     private func apply(
         selectsMasks: Bool = true, _ change: (ConfigurationText) throws -> ConfigurationText
     ) throws -> [String] {
         let (old, new) = try latest.withLock { text in
             let (old, fresh) = (text.value, try change(text))
-            if selectsMasks, fresh.value.masks != old.masks { try masks.check(fresh.value.masks) }
+            if selectsMasks, fresh.value.masks != old.masks { try masks.select(fresh.value.masks) }
             text = fresh
             return (old, fresh.value)
         }
         guard new != old else { return [] }
-        if selectsMasks, new.masks != old.masks { masks.loader.select(new.masks) }
         mailbox.change { settings in
             settings.apply(new)
             if new.source != old.source, settings.isSourceSwitchable {

@@ -2,8 +2,8 @@ import Dispatch
 import Synchronization
 import SystemKit
 
-/// Runs a job on a thread of its own when no further request has come for a while, so that a slider writes one file and
-/// not a hundred.
+/// Runs a job on a thread of its own when no further request has come for a while, or many for long, so that a slider
+/// writes one file and not a hundred.
 final class DelayedWriter: Sendable {
     private let requests = DispatchSemaphore(value: 0)
     private let write: Mutex<(@Sendable () -> Void)?>
@@ -12,13 +12,17 @@ final class DelayedWriter: Sendable {
     /// The time without a request after which the job runs, in seconds.
     private static let quiet = 0.5
 
+    /// The time after which the job runs although requests keep coming, in seconds.
+    private static let longest = 5.0
+
     /// - Parameter write: the job; called by one thread at a time.
     init(_ write: @escaping @Sendable () -> Void) {
         self.write = Mutex(write)
         startThread(named: "writer") { [self] in
             while true {
                 requests.wait()
-                while requests.wait(timeout: .now() + Self.quiet) == .success {}
+                let deadline = DispatchTime.now() + Self.longest
+                while requests.wait(timeout: min(.now() + Self.quiet, deadline)) == .success, .now() < deadline {}
                 guard run() else { return }
             }
         }

@@ -39,6 +39,12 @@ final class MaskCatalog: Sendable {
         return RequestError(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
+    /// The error for a mask that is not active, or does not exist.
+    func notWorn(_ name: String) -> RequestError {
+        guard contains(name) else { return unknown(name) }
+        return RequestError(.notNow, "'\(brief(name))' is not worn; put it on with `guise wear \(brief(name))`")
+    }
+
     /// Checks that masks can be selected: they are active already, or their description can be read.
     /// - Throws: `RequestError` for the first mask that does not exist or cannot be read.
     func check(_ selections: [MaskSelection]) throws {

@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 import SystemKit
 
-/// An anonymous file in memory (memfd), which passes bytes to a child process.
+/// An anonymous file in memory (memfd), which becomes the input of a child process.
 struct MemoryFile: ~Copyable {
     private let descriptor: CInt
 
-    /// The path by which this process and its children can open the file.
+    /// The path by which this process can open the file.
     var path: String { "/proc/self/fd/\(descriptor)" }
 
     /// Writes bytes to a new file.

@@ -108,7 +108,7 @@ final class PageService: PageBackend {
     private static let busy = PageError(
         409, "not-now", "other photos are being processed; try again when they are done")
 
-    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
+    func applyMasks(toPhoto photo: [UInt8]) async throws -> MaskedPhoto {
         try check(photo)
         let masked = try await photoProcessor.mask(photo, loader.selections, mailbox.settings.onLostFace) {
             try MaskedPhoto($0, of: $1, faces: $2, coveredCandidates: $3, quality: Self.photoQuality)
@@ -124,7 +124,7 @@ final class PageService: PageBackend {
         return faces
     }
 
-    func keep(corrections: [UInt8], of photo: PhotoHash) async throws {
+    func saveCorrections(_ corrections: [UInt8], of photo: PhotoHash) async throws {
         guard try self.corrections.keep(corrections, of: photo) else {
             throw PageError(
                 404, "not-found", "no photo with this SHA-256 was opened since Guise started; open the photo again")

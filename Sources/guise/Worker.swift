@@ -64,7 +64,7 @@ final class Worker: Sendable {
     }
 
     private func work() {
-        lowerThreadPriority(by: Self.nice)
+        lowerThreadPriority(toNice: Self.nice)
         while true {
             let wasSignalled = jobAvailable.wait(timeout: .now() + Self.idleTimeout) == .success
             let job: (@Sendable () -> Void)? = state.withLock { state in

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `the process that reads art can neither write files nor reach the network`() throws {
         // Another test may end the process in the meantime: then the next drawing starts a new one.
         for _ in 0..<100 {

@@ -120,7 +120,7 @@ import Testing
         #expect(places.region == PixelRect(x: 0, y: 0, width: 720, height: 720))
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `a clip allocates nothing once warm`() throws {
         let mask = try mask(try Films.plain([40, 80, 120, 160]), layout: Self.limited)
         var compositor = Compositor(masks: [mask])

@@ -56,7 +56,7 @@ struct HeadPoseFilterTests {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let hat = try layer(
             """
-            {"kind": "solid", "materials": [{"name": "felt"}],
+            {"kind": "mesh", "materials": [{"name": "felt"}],
              "parts": [{"shape": "ball", "radius": 0.5, "material": "felt", "at": [0, -1.5, 0.5]}]}
             """, layout)
         var (first, second) = (face(at: Point(160, 150), scale: 30), face(at: Point(160, 150), scale: 36, yaw: 25))

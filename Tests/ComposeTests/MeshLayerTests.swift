@@ -30,7 +30,7 @@ struct MeshLayerTests {
     private static func solid(_ parts: String, _ more: String = "") throws -> Mask {
         try layer(
             """
-            {"kind": "solid", "light": 0, \(more)
+            {"kind": "mesh", "light": 0, \(more)
              "materials": [{"name": "red", "color": "#c01818"}, {"name": "glass", "color": "#20c020", "opacity": 0.5}],
              "parts": [\(parts)]}
             """, layout)
@@ -139,7 +139,7 @@ struct MeshLayerTests {
         for layout in allLayouts {
             let hat = try layer(
                 """
-                {"kind": "solid", "place": "hat", "materials": [{"name": "red", "color": "#c01818"}],
+                {"kind": "mesh", "place": "hat", "materials": [{"name": "red", "color": "#c01818"}],
                  "parts": [\(part)]}
                 """, layout)
             let before = Samples(noise: layout)
@@ -154,7 +154,7 @@ struct MeshLayerTests {
         func green(_ isTinted: Bool) throws -> Int {
             let mask = try layer(
                 """
-                {"kind": "solid", "light": 0, "tint": "#20c020", "parts": [
+                {"kind": "mesh", "light": 0, "tint": "#20c020", "parts": [
                     {"shape": "plane", "material": "ear", "width": 2, "height": 2, "at": [0, -0.5, -1]},
                     {"shape": "ball", "material": "dot", "radius": 0.01, "at": [0, 0, -2]}],
                  "materials": [{"name": "ear", "picture": "ear.svg", "tinted": \(isTinted)},

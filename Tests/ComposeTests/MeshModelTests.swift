@@ -161,7 +161,7 @@ struct MeshModelTests {
         try Data(box.glb()).write(to: folder.appending(path: "hat.glb"))
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let mask = try layer(
-            "{\"kind\": \"solid\", \"model\": \"hat.glb\", \"at\": [0, -0.6, -1]}", layout, folder: folder.path)
+            "{\"kind\": \"mesh\", \"model\": \"hat.glb\", \"at\": [0, -0.6, -1]}", layout, folder: folder.path)
         var before = Samples(noise: layout)
         for i in before.bytes.indices { before.bytes[i] = 128 }
         let after = worn(mask, on: before, [face(at: Point(160, 150), scale: 40)])
@@ -231,11 +231,11 @@ struct MeshModelTests {
     @Test func `no model is read from outside the mask's folder`() throws {
         let layout = FrameLayout(width: 64, height: 64, format: .yuyv)
         #expect(throws: Problem.self) {
-            try layer("{\"kind\": \"solid\", \"model\": \"../hat.glb\"}", layout)
+            try layer("{\"kind\": \"mesh\", \"model\": \"../hat.glb\"}", layout)
         }
         do {
-            _ = try layer("{\"kind\": \"solid\"}", layout)
-            Issue.record("a solid of nothing is read")
+            _ = try layer("{\"kind\": \"mesh\"}", layout)
+            Issue.record("a mesh of nothing is read")
         } catch let problem as Problem {
             #expect(problem.description.contains("at least one part, or a model"))
         }

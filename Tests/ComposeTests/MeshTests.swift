@@ -222,7 +222,7 @@ struct MeshTests {
     ])
     func `a mistake in a part is an error with its line and what is allowed`(_ part: String, _ words: String) throws {
         let text = """
-            {"kind": "solid", "materials": [{"name": "felt"}],
+            {"kind": "mesh", "materials": [{"name": "felt"}],
              "parts": [
                 {\(part), "material": "felt"}]}
             """
@@ -255,7 +255,7 @@ struct MeshTests {
         do {
             _ = try layer(
                 """
-                {"kind": "solid", "materials": [{"name": "felt"}, {"name": "wool"}],
+                {"kind": "mesh", "materials": [{"name": "felt"}, {"name": "wool"}],
                  "parts": [{"shape": "ball", "radius": 1, "material": "wol"}]}
                 """, FrameLayout(width: 64, height: 64, format: .yuyv))
             Issue.record("it is read")

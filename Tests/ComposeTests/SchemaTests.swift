@@ -68,7 +68,7 @@ import Testing
 
         {"kind": "background", "mode": "grey", "strength": 0.5}
 
-        {"kind": "merge", "mode": "feather", "art": "a.svg", "strength": 0.5,
+        {"kind": "faceblend", "mode": "feather", "art": "a.svg", "strength": 0.5,
          "pins": [{"art": [5, 5], "face": "eyes"}], "eyeDistance": 4}
 
         {"kind": "effect", "mode": "adjust", "warmth": 0.2}
@@ -112,23 +112,23 @@ import Testing
         {"kind": "sprite", "art": "a.svg", "on": {"draw": 1, "of": 2}, "pins": [{"art": [5, 5], "face": "eyes"}],
          "eyeDistance": 4}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "lathe", "profile": [[1, 0], [1, -1]], "around": 8, "bend": {"angle": 9}, "rough": {"height": 0.1},
          "swing": {"amount": 1}, "tufts": {"count": 9, "length": 0.1}, "copies": {"count": 2}}]}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "extrusion", "path": "M0 0h9v9z"}]}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "tube", "path": [[0, 0, 0], [1, 0, 0]], "radius": 0.1}]}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "ring", "radius": 1, "thickness": 0.1}]}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "ball", "radius": 1}]}
 
-        {"kind": "solid", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
+        {"kind": "mesh", "materials": [{"name": "m", "picture": "a.svg"}], "parts": [{"material": "m",
          "shape": "plane", "width": 1, "height": 1}]}
         """##
 

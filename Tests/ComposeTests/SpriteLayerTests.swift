@@ -219,7 +219,7 @@ struct SpriteLayerTests {
                 #"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#,
                 "'motion' has no effect"
             ),
-            (#"{"kind": "background", "mode": "blur", \#(swing)}"#, "in sprite and solid layers"),
+            (#"{"kind": "background", "mode": "blur", \#(swing)}"#, "in sprite and mesh layers"),
             (#"{"kind": "sprite", "art": "a.png", \#(pins), \#(swing)}"#, "2 pins"),
         ] {
             let problem = try #require(throws: Problem.self) { try atelier.layer(text) }

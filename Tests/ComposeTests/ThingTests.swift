@@ -167,7 +167,7 @@ private func lessons(_ thing: DrawnThing, seed: Int = 1, count: Int = 3) -> [Cut
         #expect(changes(mask, PixelRect(x: 1100, y: 600, width: 100, height: 100)) == 0)
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `a warm frame with named things allocates nothing`() throws {
         let frame = picture.frame()
         var canvas = Canvas(frame.layout)

@@ -162,6 +162,12 @@ func `a fixed size is compared with Firefox's list`(format: String, state: Findi
     try machine.expect(.camera, .error, "another user's program", fix: "sudo fuser -v /dev/video0")
     try machine.run("guise", 71, on: "/dev/video0")
     try machine.expect(.camera, .ok, "guise (71)")
+    // Also if another one is free.
+    machine.addCamera("/dev/video2")
+    try machine.run("guise", 72, on: "/dev/video2")
+    try FileManager.default.removeItem(atPath: "\(machine.root)/proc/71")
+    machine.system.isTaken = { $0 == "/dev/video2" }
+    try machine.expect(.camera, .ok, "guise (72) uses /dev/video2")
 }
 
 @Test func `a camera without permission is reported once`() throws {

@@ -8,13 +8,13 @@ import Testing
 extension EndToEnd {
     /// The page of the built program: who may use it, what it shows, and its requests.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class PageTests {
-        /// A running Guise with its page, and a visitor with a session.
+        /// A running Guise with its page, and a connection with a session.
         private final class Stage: @unchecked Sendable {
             let guise: RunningGuise
             let link: String
             let token: String
             /// The connection that keeps the session open.
-            private let visitor: Visitor
+            private let connection: HTTPTestClient
 
             var scratch: ScratchFolder { guise.scratch }
             var origin: String { String(link.prefix { $0 != "#" }.dropLast()) }
@@ -29,7 +29,7 @@ extension EndToEnd {
                 let link = try #require(try guise.ask("page")["address"]?.string)
                 let match = try #require(link.wholeMatch(of: /http:\/\/127\.0\.0\.1:(\d+)\/#([0-9a-f]{64})/))
                 self.link = link
-                (visitor, token) = try Visitor.signIn(
+                (connection, token) = try HTTPTestClient.signIn(
                     port: try #require(Int(match.1)), secret: String(match.2))
             }
 
@@ -131,7 +131,7 @@ extension EndToEnd {
             let last = try #require(Int(most.trimmingCharacters(in: .whitespacesAndNewlines)))
             try scratch.shell("prlimit --pid \(pid) --nofile=\(last + 1):")
             // More than there are free descriptors: some of them are not accepted.
-            let visitors = try (0..<32).map { _ in try Visitor(port: port) }
+            let visitors = try (0..<32).map { _ in try HTTPTestClient(port: port) }
             // Without the pause it would try again all the time, and its thread would never sleep.
             let state = "cut -d' ' -f3 $(grep -l '^NIO' /proc/\(pid)/task/*/comm | sed 's/comm$/stat/')"
             let states = try (0..<30).map { _ in

@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(!running.said.contains("#"), "\(running.said)")
             let told = try scratch.guise("page", "--no-open")
             let secret = String(try #require(told.out.firstMatch(of: /#([0-9a-f]{64})/)?.1))
-            let session = try Visitor.signIn(port: port, secret: secret)
+            let session = try HTTPTestClient.signIn(port: port, secret: secret)
             let address = "http://127.0.0.1:\(port)/stream"
             try scratch.shell(
                 "ffmpeg -v error -headers 'Authorization: Guise \(session.token)' -f mpjpeg -i \(address) -frames:v 2 'frame%d.png'"

@@ -48,7 +48,7 @@ extension EndToEnd {
 
         @Test func `infinite meshes and endless texts are errors or drawn, and crash nothing`() throws {
             func solid(_ part: String) -> String {
-                "{\"version\": 1, \"layers\": [{\"kind\": \"solid\", \"materials\": [{\"name\": \"m\", \"color\": \"#ffffff\"}], "
+                "{\"version\": 1, \"layers\": [{\"kind\": \"mesh\", \"materials\": [{\"name\": \"m\", \"color\": \"#ffffff\"}], "
                     + "\"parts\": [{\"material\": \"m\", \(part)}]}]}"
             }
             try describe(

@@ -281,7 +281,7 @@ final class FakeMonitor: FrameMonitor {
 
     func setViewers(_ hasViewers: Bool) { state.withLock { $0.hasViewers = hasViewers } }
 
-    func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], isReplacement: Bool, at now: UInt64) {
+    func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], bypassesRateLimit: Bool, at now: UInt64) {
         let gray = Published.gray(of: frame.view)
         state.withLock { $0.published.append(gray) }
     }
@@ -467,7 +467,7 @@ final class Stage {
                 setStatus: { self.said.append($0) }))
         clock.settle()
         try loop.run(&pipeline)
-        wasLate = pipeline.isLate
+        wasLate = pipeline.missesDeadline
     }
 }
 

@@ -229,7 +229,7 @@ extension SIMD2<Double> {
 }
 
 /// A linear congruential generator (Knuth's MMIX constants): the same numbers in every run.
-struct Dice: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
     init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }

@@ -14,39 +14,43 @@ struct RasterizerTests {
 
     // MARK: Meshes
 
-    private static func vertex(_ place: SIMD2<Float>, _ dice: inout Dice) -> RasterVertex {
+    private static func vertex(_ place: SIMD2<Float>, _ generator: inout SeededGenerator) -> RasterVertex {
         RasterVertex(
-            position: [place.x, place.y, dice.float(-2...2), 0],
-            color: [dice.float(0...200), dice.float(-90...90), dice.float(-90...90), dice.float(0.3...1.4)],
-            texture: [dice.float(-10...60), dice.float(-10...60)])
+            position: [place.x, place.y, generator.float(-2...2), 0],
+            color: [
+                generator.float(0...200), generator.float(-90...90), generator.float(-90...90),
+                generator.float(0.3...1.4),
+            ],
+            texture: [generator.float(-10...60), generator.float(-10...60)])
     }
 
     /// Triangles with random vertices.
-    private static func mesh(_ sort: Sort, count: Int, _ dice: inout Dice) -> ([RasterVertex], [UInt16]) {
+    private static func mesh(_ sort: Sort, count: Int, _ generator: inout SeededGenerator) -> ([RasterVertex], [UInt16])
+    {
         var corners: [RasterVertex] = []
         let origin = SIMD2(Float(region.x), Float(region.y))
         for _ in 0..<count {
-            let middle = origin + [dice.float(0...71), dice.float(0...53)]
+            let middle = origin + [generator.float(0...71), generator.float(0...53)]
             let places: [SIMD2<Float>]
             switch sort {
-            case .small: places = (0..<3).map { _ in middle + [dice.float(-5...5), dice.float(-5...5)] }
-            case .large: places = (0..<3).map { _ in middle + [dice.float(-60...60), dice.float(-60...60)] }
+            case .small: places = (0..<3).map { _ in middle + [generator.float(-5...5), generator.float(-5...5)] }
+            case .large: places = (0..<3).map { _ in middle + [generator.float(-60...60), generator.float(-60...60)] }
             case .outside:
                 // No side may be so long that the triangle is split.
-                let far = SIMD2(dice.float(-70...70), dice.float(-70...70))
-                places = (0..<3).map { _ in middle + far + [dice.float(-50...50), dice.float(-50...50)] }
+                let far = SIMD2(generator.float(-70...70), generator.float(-70...70))
+                places = (0..<3).map { _ in middle + far + [generator.float(-50...50), generator.float(-50...50)] }
             case .slivers:
-                let way = SIMD2(dice.float(-50...50), dice.float(-50...50))
-                let side = SIMD2(-way.y, way.x) * dice.float(-0.004...0.004)
-                places = [middle, middle + way, middle + way * dice.float(0...1) + side]
+                let way = SIMD2(generator.float(-50...50), generator.float(-50...50))
+                let side = SIMD2(-way.y, way.x) * generator.float(-0.004...0.004)
+                places = [middle, middle + way, middle + way * generator.float(0...1) + side]
             case .onTheGrid:
                 // Vertices, edges and samples coincide.
                 places = (0..<3).map { _ in
-                    let step = SIMD2(dice.float(-20...20), dice.float(-20...20))
+                    let step = SIMD2(generator.float(-20...20), generator.float(-20...20))
                     return (middle + step).rounded(.toNearestOrEven) + 0.125
                 }
             }
-            corners += places.map { vertex($0, &dice) }
+            corners += places.map { vertex($0, &generator) }
         }
         return (corners, (0..<UInt16(3 * count)).map { $0 })
     }
@@ -66,8 +70,8 @@ struct RasterizerTests {
     }()
 
     private static let grain: Grain = {
-        var dice = Dice(5)
-        return Grain(samples: (0..<32 * 32).map { _ in UInt8.random(in: 90...160, using: &dice) }, sizeLog: 5)
+        var generator = SeededGenerator(5)
+        return Grain(samples: (0..<32 * 32).map { _ in UInt8.random(in: 90...160, using: &generator) }, sizeLog: 5)
     }()
 
     private static func surface(_ sort: InkSort) -> (RasterSurface, SlowRaster.FragmentShader) {
@@ -151,10 +155,10 @@ struct RasterizerTests {
     @Test(arguments: Sort.allCases, InkSort.allCases)
     func `random triangles match a slow reference`(_ sort: Sort, _ ink: InkSort) {
         var fast = Rasterizer()
-        var dice = Dice(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
+        var generator = SeededGenerator(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
         var total = Difference()
         for round in 0..<4 {
-            let (corners, triangles) = Self.mesh(sort, count: 24, &dice)
+            let (corners, triangles) = Self.mesh(sort, count: 24, &generator)
             let all = Self.compare(
                 &fast, Self.region, corners, triangles, faces: round.isMultiple(of: 2) ? .front : .both, ink,
                 range: round < 2 ? .limited : .full, hidden: round > 0)
@@ -173,7 +177,9 @@ struct RasterizerTests {
     }
 
     /// A sheet of triangles that share vertices and edges, with displaced vertices.
-    private static func sheet(_ region: PixelRect, _ dice: inout Dice, tie: Bool) -> ([RasterVertex], [UInt16]) {
+    private static func sheet(_ region: PixelRect, _ generator: inout SeededGenerator, tie: Bool) -> (
+        [RasterVertex], [UInt16]
+    ) {
         let (columns, rows) = (9, 7)
         var corners: [RasterVertex] = []
         for row in 0...rows {
@@ -184,16 +190,16 @@ struct RasterizerTests {
                     Float(region.x) - 1 + (w + 1) * Float(column) / Float(columns),
                     Float(region.y) - 1 + (h + 1) * Float(row) / Float(rows))
                 // By so little that no triangle is flipped.
-                if !isEdge { place += [dice.float(-1.6...1.6), dice.float(-1.6...1.6)] }
+                if !isEdge { place += [generator.float(-1.6...1.6), generator.float(-1.6...1.6)] }
                 if tie {
                     // Between two grid positions, or next to that.
                     let half = ((place * 16).rounded(.down) + 0.5) / 16
                     place = [
-                        Bool.random(using: &dice) ? half.x : half.x.nextUp,
-                        Bool.random(using: &dice) ? half.y : half.y.nextDown,
+                        Bool.random(using: &generator) ? half.x : half.x.nextUp,
+                        Bool.random(using: &generator) ? half.y : half.y.nextDown,
                     ]
                 }
-                corners.append(vertex(place, &dice))
+                corners.append(vertex(place, &generator))
             }
         }
         var triangles: [UInt16] = []
@@ -210,11 +216,11 @@ struct RasterizerTests {
     @Test(arguments: [false, true], [0, 3])
     func `each sample on a shared edge belongs to one triangle`(_ tie: Bool, _ origin: Int) {
         var fast = Rasterizer()
-        var dice = Dice(11)
+        var generator = SeededGenerator(11)
         let region = PixelRect(x: origin, y: origin, width: 66, height: 50)
         var (most, left) = (0, 0)
         for _ in 0..<3 {
-            let (corners, triangles) = Self.sheet(region, &dice, tie: tie)
+            let (corners, triangles) = Self.sheet(region, &generator, tie: tie)
             var hits = [Int](repeating: 0, count: 4 * region.width * region.height)
             for i in stride(from: 0, to: triangles.count, by: 3) {
                 let list = Array(triangles[i..<i + 3])
@@ -236,9 +242,9 @@ struct RasterizerTests {
     }
 
     @Test(arguments: [90, 7]) func `drawing in regions or bands gives the same picture`(_ band: Int) {
-        var dice = Dice(3)
+        var generator = SeededGenerator(3)
         var corners: [RasterVertex] = []
-        for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &dice).0 }
+        for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &generator).0 }
         let triangles = (0..<UInt16(corners.count)).map { $0 }
         func words(_ region: PixelRect, band height: Int) -> [SIMD2<Int>: UInt32] {
             var fast = Rasterizer()
@@ -279,11 +285,11 @@ struct RasterizerTests {
     }
 
     @Test func `pixels are the mean of their samples, and the buffers are reset afterwards`() {
-        var dice = Dice(8)
+        var generator = SeededGenerator(8)
         let region = PixelRect(x: 38, y: 22, width: 72, height: 54)
         var fast = Rasterizer()
         for ink in InkSort.allCases {
-            let (corners, triangles) = Self.mesh(.large, count: 12, &dice)
+            let (corners, triangles) = Self.mesh(.large, count: 12, &generator)
             fast.begin(region, range: .limited)
             fast.select(0..<region.height)
             fast.draw(corners.span, triangles.span, faces: .both, Self.surface(ink).0)
@@ -311,12 +317,14 @@ struct RasterizerTests {
     /// Sides of more than 170 pixels are split in the middle; the midpoints are snapped too, so seams and edges may
     /// move.
     @Test func `triangles too large for exact arithmetic differ at their edges only`() {
-        var dice = Dice(21)
+        var generator = SeededGenerator(21)
         var fast = Rasterizer()
         let region = PixelRect(x: 0, y: 0, width: 240, height: 160)
         var (otherwise, edges, all) = (0, 0, 0)
         for _ in 0..<6 {
-            let corners = (0..<3).map { _ in Self.vertex([dice.float(-150...400), dice.float(-150...300)], &dice) }
+            let corners = (0..<3).map { _ in
+                Self.vertex([generator.float(-150...400), generator.float(-150...300)], &generator)
+            }
             var slow = SlowRaster(region, range: .limited)
             fast.begin(region, range: .limited)
             fast.select(0..<region.height)
@@ -350,13 +358,14 @@ struct RasterizerTests {
     @Test func `no mesh, however invalid, crashes the program`() {
         var fast = Rasterizer()
         let odd: [Float] = [0, -0.0, 1e-30, 1e30, -1e30, .infinity, .nan, 19_999, -19_999, 3.4e38, 0.03125, 71]
-        var dice = Dice(2)
+        var generator = SeededGenerator(2)
         var corners: [RasterVertex] = []
         for _ in 0..<3000 {
             var numbers: [Float] = []
             for _ in 0..<9 {
                 numbers.append(
-                    Bool.random(using: &dice) ? dice.float(0...90) : odd[Int(dice.next() >> 8) % odd.count])
+                    Bool.random(using: &generator)
+                        ? generator.float(0...90) : odd[Int(generator.next() >> 8) % odd.count])
             }
             corners.append(
                 RasterVertex(
@@ -417,8 +426,8 @@ struct RasterizerTests {
     }
 
     @Test func `drawing allocates nothing once warm`() {
-        var dice = Dice(4)
-        let (corners, triangles) = Self.mesh(.large, count: 30, &dice)
+        var generator = SeededGenerator(4)
+        let (corners, triangles) = Self.mesh(.large, count: 30, &generator)
         var fast = Rasterizer()
         var layer = LayerBuffer()
         let surfaces = InkSort.allCases.map { Self.surface($0).0 }

@@ -314,6 +314,7 @@ import Track
         #expect(try fixture.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
         #expect(try fixture.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["aa-choices", "ab-grey"])
         #expect(try fixture.worn(.mask(.order(["ab-grey"]))) == ["ab-grey", "aa-choices"])
+        #expect(try fixture.worn(.mask(.order(["ab-grey", "ab-grey"]))) == ["ab-grey", "aa-choices"], "nothing twice")
         #expect(fixture.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
         #expect(try fixture.worn(.mask(.clear)) == [] && fixture.loader.selections.isEmpty)
         #expect(try fixture.worn(.mask(.wear([]))) == [])
@@ -554,7 +555,26 @@ import Track
         let fixture = try DaemonFixture()
         let requestError = try #require(
             fixture.requestError(.configuration(.set(mask: "aa-choices", key: "opacity", value: 1))))
-        #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
+        #expect(requestError.code == .notNow && requestError.message.contains("`guise wear aa-choices`"))
+    }
+
+    @Test func `a text that looks like a path is a text`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "text", value: "/dev/null")))
+        #expect(fixture.loader.selections.first?.choices == ["text": "/dev/null"])
+    }
+
+    @Test func `a mask that the configuration's file takes off keeps its choices for the next time`() throws {
+        let fixture = try DaemonFixture()
+        try fixture.write(
+            configuration: #"{"masks": [{"name": "aa-choices", "choices": {"text": "Bob"}}], "source": "camera"}"#)
+        _ = try fixture.ask(.configuration(.reload))
+        try fixture.write(configuration: #"{"masks": [], "source": "camera"}"#)
+        _ = try fixture.ask(.configuration(.reload))
+        #expect(fixture.loader.selections.isEmpty)
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        #expect(fixture.loader.selections.first?.choices == ["text": "Bob"])
     }
 
     // MARK: - The loop
@@ -650,6 +670,9 @@ import Track
         _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("b.mp4"), sound: false)))
         let fresh = try #require(fixture.mailbox.settings.recorder)
         #expect(fresh !== recorder)
+        // What the encoder had written by then would be in the album.
+        try fixture.scratch.write("", "a.mp4")
+        #expect(try fixture.ask(.picture(.album))["captures"]?.elements.first?["name"]?.string == "a.mp4")
         try fresh.finish()
     }
 

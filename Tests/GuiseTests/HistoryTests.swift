@@ -73,11 +73,11 @@ import Testing
         }
         for step in 1...8 { set(Float(step) / 10, after: 300) }
         set(0.9, after: 1100)
-        _ = try history.undo()
+        _ = try history.move(.undo)
         #expect(fixture.loader.selections.first?.opacity == 0.8)
-        _ = try history.undo()
+        _ = try history.move(.undo)
         #expect(fixture.loader.selections.isEmpty)
-        #expect(throws: RequestError.self) { try history.undo() }
+        #expect(throws: RequestError.self) { try history.move(.undo) }
     }
 
     @Test func `quick changes of different steps are undone one by one`() throws {
@@ -150,11 +150,48 @@ import Testing
             let before = try #require(try store.set("gain", to: "\(value)", of: .camera)?.before)
             history.recordCamera("camera gain", before)
         }
-        _ = try history.undo()
+        _ = try history.move(.undo)
         #expect(camera.controls[2].isInactive)
-        #expect(throws: RequestError.self) { try history.undo() }
-        _ = try history.redo()
+        #expect(throws: RequestError.self) { try history.move(.undo) }
+        _ = try history.move(.redo)
         #expect(camera.controls[2].value == 50 && !camera.controls[2].isInactive)
+    }
+
+    @Test func `a change that is made while a camera is being undone ends what could be redone`() throws {
+        let camera = CameraSettingsTests.FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        let store = CameraSettingsStore(folder: nil, CameraSettingsTests.access(camera))
+        let catalog = MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks)
+        let changeMasks = Mutex<(@Sendable () throws -> Void)?>(nil)
+        let history = ChangeHistory(
+            fixture.daemon.configuration, catalog, store,
+            source: {
+                try? changeMasks.withLock { $0.take() }?()
+                return .camera
+            })
+        history.recordCamera("camera gain", try #require(try store.set("gain", to: "30", of: .camera)?.before))
+        changeMasks.withLock { change in
+            change = { try history.record("wear ab-grey") { try catalog.select([MaskSelection("ab-grey")]) } }
+        }
+        #expect(try history.move(.undo).change == "camera gain")
+        #expect(history.names.undo == "wear ab-grey" && history.names.redo == nil)
+        _ = try history.move(.undo)
+        #expect(fixture.loader.selections.isEmpty && history.names.undo == nil)
+    }
+
+    @Test func `an undo that has nothing to do but at a camera waits for it beside other requests`() throws {
+        let camera = CameraSettingsTests.FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        _ = try fixture.ask(.device(.setControl("brightness", 140)))
+        let catalog = MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks)
+        // A step that changes nothing any more, since its mask was taken off without one.
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        try catalog.select([])
+        let answer = try HistoryHandler(history: fixture.daemon.history).handle(.undo)
+        guard case .background = answer else {
+            Issue.record("it is answered by the control thread")
+            return
+        }
     }
 
     @Test func `controls of a camera that is not in use are undone for the next time, and bar no other step`() throws {

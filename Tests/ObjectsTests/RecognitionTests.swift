@@ -48,9 +48,9 @@ private struct Lessons {
         var (named, others) = (0, 0)
         var segmenter = Segmenter(DrawnPicture().frame().layout)
         for number in 0..<6 {
-            var dice = Dice(seed * 100 + number)
-            let known = (0..<5).map { _ in DrawnThing.allTaught[dice.index(DrawnThing.allTaught.count)] }
-            let unknown = (0..<3).map { _ in DrawnThing.allUntaught[dice.index(DrawnThing.allUntaught.count)] }
+            var generator = SeededGenerator(seed * 100 + number)
+            let known = (0..<5).map { _ in DrawnThing.allTaught[generator.index(DrawnThing.allTaught.count)] }
+            let unknown = (0..<3).map { _ in DrawnThing.allUntaught[generator.index(DrawnThing.allUntaught.count)] }
             let picture = DrawnPicture.scene(known + unknown, seed: seed * 100 + number)
             let frame = picture.frame()
             segmenter.update(frame.view)
@@ -180,10 +180,10 @@ private struct Lessons {
         picture.light.slope = [0.3, -0.25]
         #expect(ThingFinder.cutouts(of: picture.frame().view).isEmpty)
         var noise = Frame(FrameLayout(width: 640, height: 360, format: .i420))
-        var dice = Dice(1)
+        var generator = SeededGenerator(1)
         do {
             var bytes = noise.mutableBytes
-            for i in 0..<bytes.count { bytes[i] = UInt8(16 + 200 * dice.next()) }
+            for i in 0..<bytes.count { bytes[i] = UInt8(16 + 200 * generator.next()) }
         }
         #expect(ThingFinder.cutouts(of: noise.view).isEmpty)
     }
@@ -215,7 +215,7 @@ private struct Lessons {
         #expect(!isThere)
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `Names are found beside the frames, which allocate nothing`() throws {
         let lessons = try Lessons([DrawnThing(.card, 0), DrawnThing(.key, 1)], seed: 6)
         var picture = DrawnPicture()

@@ -7,7 +7,7 @@ import Testing
 @testable import Outline
 
 /// Random numbers that are the same in every run.
-struct Dice {
+struct SeededGenerator {
     private var state: UInt32
 
     init(_ seed: UInt32) { state = seed &* 2_654_435_761 &+ 1 }
@@ -28,24 +28,25 @@ struct Dice {
 @Suite struct NetworkTests {
     /// A model with every kind of operation, and with channels that are no multiple of a vector.
     private static func mixed(isHalf: Bool) -> ModelFile {
-        var (dice, model) = (Dice(7), ModelFile(height: 36, width: 44, channels: 3, isHalf: isHalf))
-        model.convolve(dice.numbers(13 * 27, scale: 0.5), dice.numbers(13), size: 3, stride: 2, .hardSwish)
-        model.convolve(dice.numbers(13 * 20, scale: 0.5), dice.numbers(20), size: 1, .relu)
+        var (generator, model) = (SeededGenerator(7), ModelFile(height: 36, width: 44, channels: 3, isHalf: isHalf))
+        model.convolve(generator.numbers(13 * 27, scale: 0.5), generator.numbers(13), size: 3, stride: 2, .hardSwish)
+        model.convolve(generator.numbers(13 * 20, scale: 0.5), generator.numbers(20), size: 1, .relu)
         let wide = model.last
-        model.convolveDepthwise(dice.numbers(20 * 9, scale: 0.5), dice.numbers(20), size: 3, .relu)
+        model.convolveDepthwise(generator.numbers(20 * 9, scale: 0.5), generator.numbers(20), size: 3, .relu)
         model.mean()
-        model.convolve(dice.numbers(20 * 5, scale: 0.5), dice.numbers(5), size: 1, .relu)
-        model.convolve(dice.numbers(20 * 5, scale: 0.5), dice.numbers(20), size: 1, .sigmoid)
+        model.convolve(generator.numbers(20 * 5, scale: 0.5), generator.numbers(5), size: 1, .relu)
+        model.convolve(generator.numbers(20 * 5, scale: 0.5), generator.numbers(20), size: 1, .sigmoid)
         model.scale(wide)
         let scaled = model.last
-        model.convolveDepthwise(dice.numbers(20 * 9, scale: 0.5), dice.numbers(20), size: 3, stride: 2, .relu)
-        model.convolveDepthwise(dice.numbers(20 * 25, scale: 0.2), dice.numbers(20), size: 5, .hardSwish)
+        model.convolveDepthwise(generator.numbers(20 * 9, scale: 0.5), generator.numbers(20), size: 3, stride: 2, .relu)
+        model.convolveDepthwise(generator.numbers(20 * 25, scale: 0.2), generator.numbers(20), size: 5, .hardSwish)
         model.resize()
-        model.convolve(dice.numbers(20 * 20, scale: 0.3), dice.numbers(20), size: 1)
+        model.convolve(generator.numbers(20 * 20, scale: 0.3), generator.numbers(20), size: 1)
         model.add(scaled)
-        model.convolveDepthwise(dice.numbers(20 * 25, scale: 0.2), dice.numbers(20), size: 5, stride: 2, .hardSwish)
-        model.convolve(dice.numbers(20 * 9 * 9, scale: 0.1), dice.numbers(9), size: 3, .relu)
-        model.doubleUp(dice.numbers(36), -0.1)
+        model.convolveDepthwise(
+            generator.numbers(20 * 25, scale: 0.2), generator.numbers(20), size: 5, stride: 2, .hardSwish)
+        model.convolve(generator.numbers(20 * 9 * 9, scale: 0.1), generator.numbers(9), size: 3, .relu)
+        model.doubleUp(generator.numbers(36), -0.1)
         return model
     }
 
@@ -61,8 +62,8 @@ struct Dice {
 
     @Test(arguments: [false, true]) func `all operations agree with a slow reference`(isHalf: Bool) throws {
         let graph = try TFLiteReader.graph(Self.mixed(isHalf: isHalf).bytes)
-        var dice = Dice(3)
-        let input = dice.numbers(36 * 44 * 3)
+        var generator = SeededGenerator(3)
+        let input = generator.numbers(36 * 44 * 3)
         let wanted = ReferenceNetwork(graph: graph).run(input)
         #expect(Set(wanted.map { Int($0 * 100) }).count > 3, "the output has some structure")
         for isWide in coutline_is_wide() != 0 ? [false, true] : [false] {
@@ -86,8 +87,8 @@ struct Dice {
         original.operations[resize] = convolution
         original.operations[resize].inputs = [convolution.output]
         original.operations[resize].output = interpolation.output
-        var dice = Dice(5)
-        let input = dice.numbers(36 * 44 * 3)
+        var generator = SeededGenerator(5)
+        let input = generator.numbers(36 * 44 * 3)
         let (a, b) = (ReferenceNetwork(graph: graph).run(input), ReferenceNetwork(graph: original).run(input))
         #expect(zip(a, b).allSatisfy { abs($0 - $1) < 1e-4 })
     }
@@ -103,14 +104,15 @@ struct Dice {
 
     @Test func `damaged models are refused, whatever is damaged`() throws {
         let bytes = Self.mixed(isHalf: true).bytes
-        var (dice, refused, read) = (Dice(11), 0, 0)
+        var (generator, refused, read) = (SeededGenerator(11), 0, 0)
         for _ in 0..<4000 {
             var damaged = bytes
-            for _ in 0...dice.next() % 4 {
-                let place = Int(dice.next()) % damaged.count
-                damaged[place] = [0, 1, 2, 127, 128, 255, UInt8(truncatingIfNeeded: dice.next())][Int(dice.next() % 7)]
+            for _ in 0...generator.next() % 4 {
+                let place = Int(generator.next()) % damaged.count
+                damaged[place] =
+                    [0, 1, 2, 127, 128, 255, UInt8(truncatingIfNeeded: generator.next())][Int(generator.next() % 7)]
             }
-            if dice.next() % 8 == 0 { damaged.removeLast(Int(dice.next()) % damaged.count) }
+            if generator.next() % 8 == 0 { damaged.removeLast(Int(generator.next()) % damaged.count) }
             do {
                 let graph = try TFLiteReader.graph(damaged)
                 let model = try OutlineModel(graph)
@@ -145,8 +147,8 @@ struct Dice {
         #expect((model.width, model.height) == (256, 144))
         let graph = try TFLiteReader.graph(try contents(of: path))
         #expect(graph.operations.count == 92)
-        var dice = Dice(2)
-        let input = dice.numbers(256 * 144 * 3).map { abs($0) }
+        var generator = SeededGenerator(2)
+        let input = generator.numbers(256 * 144 * 3).map { abs($0) }
         let wanted = ReferenceNetwork(graph: graph).run(input)
         for isWide in coutline_is_wide() != 0 ? [false, true] : [false] {
             let made = try run(graph, input, isWide: isWide)

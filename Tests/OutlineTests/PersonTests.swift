@@ -101,7 +101,7 @@ import Testing
         #expect(nobody == 0)
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `selecting the main person and restoring people allocate nothing once warm`() throws {
         let model = try OutlineModel(TFLiteReader.graph(ModelFile.redPeople))
         var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))

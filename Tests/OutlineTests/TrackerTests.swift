@@ -209,7 +209,7 @@ struct Stage {
         var painter = BackgroundPainter()
         var (runs, exposed) = ([Int](), 0)
         for number in 0..<120 {
-            outline.isLate = number < 60
+            outline.missesDeadline = number < 60
             stage.corner.x = 100 + number * 3
             var frame = stage.frame
             outline.update(frame, model, at: Double(number) / 30)
@@ -233,9 +233,9 @@ struct Stage {
         let model = try OutlineModel(TFLiteReader.graph(file.bytes))
         var outline = OutlineTracker()
         var frame = Frame(FrameLayout(width: 256, height: 144, format: .i420))
-        var (mattes, dice) = ([Double](), Dice(9))
+        var (mattes, generator) = ([Double](), SeededGenerator(9))
         for number in 0..<60 {
-            frame.fill(y: UInt8(125 + dice.next() % 2), u: 128, v: 128)
+            frame.fill(y: UInt8(125 + generator.next() % 2), u: 128, v: 128)
             outline.update(frame, model, at: Double(number) / 15)
             mattes.append(Double(outline.matte[100 * 256 + 100]))
         }
@@ -250,7 +250,7 @@ struct Stage {
         let layout = FrameLayout(width: 640, height: 360, format: format)
         let stage = Stage(layout)
         var outline = OutlineTracker()
-        var (last, dice, changes, edges) = ([UInt8](), Dice(5), 0, 0)
+        var (last, generator, changes, edges) = ([UInt8](), SeededGenerator(5), 0, 0)
         for number in 0..<40 {
             var frame = stage.frame
             var bytes = frame.mutableBytes
@@ -259,7 +259,7 @@ struct Stage {
                     let outside = max(
                         stage.corner.x - x, x - stage.corner.x - stage.side, stage.corner.y - y,
                         y - stage.corner.y - stage.side, 0)
-                    let luma = 80 + 4 * min(outside, 24) + Int(dice.next() % 7) - 3
+                    let luma = 80 + 4 * min(outside, 24) + Int(generator.next() % 7) - 3
                     bytes[layout.luma.offset + y * layout.luma.stride + x * layout.luma.step] = UInt8(luma)
                 }
             }
@@ -277,7 +277,7 @@ struct Stage {
         #expect(mean < 4, "\(mean)")
     }
 
-    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
     func `a warm tracker and painter allocate nothing`() {
         var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
         var outline = OutlineTracker()

@@ -18,7 +18,7 @@ import Testing
     private static func client(_ fixture: ServerFixture, _ server: String, port: Int? = nil, secret: PageSecret? = nil)
         -> String
     {
-        Visitor.proof(
+        HTTPTestClient.proof(
             secret?.hex ?? fixture.secret, "guise page client|\(port ?? fixture.server.port)|\(server)|\(nonce)",
             nonce: nonce)
     }
@@ -30,12 +30,12 @@ import Testing
             client(fixture, server, port: fixture.server.port + 1)
         },
         Wrong(testDescription: "the server's role") { fixture, server, _ in
-            Visitor.proof(
+            HTTPTestClient.proof(
                 fixture.secret, "guise page server|\(fixture.server.port)|\(nonce)|\(server)", nonce: nonce)
         },
         Wrong(testDescription: "an answer to an older nonce") { fixture, _, older in client(fixture, older) },
         Wrong(testDescription: "an invalid nonce") { fixture, server, _ in
-            Visitor.proof(fixture.secret, "guise page client|\(fixture.server.port)|\(server)|", nonce: "")
+            HTTPTestClient.proof(fixture.secret, "guise page client|\(fixture.server.port)|\(server)|", nonce: "")
         },
         Wrong(testDescription: "no proof") { _, _, _ in #"{"nonce": "\#(nonce)"}"# },
         Wrong(testDescription: "an empty proof") { _, _, _ in #"{"nonce": "\#(nonce)", "proof": ""}"# },
@@ -47,32 +47,34 @@ import Testing
         var limits = PageLimits.patient
         limits.refusalDelay = .milliseconds(1)
         let fixture = try ServerFixture(limits)
-        let older = try #require(try Visitor.openSocket(port: fixture.server.port).visitor.json()["nonce"]?.string)
-        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
-        let server = try #require(try visitor.json()["nonce"]?.string)
+        let older = try #require(
+            try HTTPTestClient.openSocket(port: fixture.server.port).connection.json()["nonce"]?.string)
+        let (connection, _) = try HTTPTestClient.openSocket(port: fixture.server.port)
+        let server = try #require(try connection.json()["nonce"]?.string)
         try #require(server != older && server.utf8.count == 64)
-        try visitor.say(wrong.answer(fixture, server, older))
-        let end = try #require(visitor.hear())
+        try connection.sendText(wrong.answer(fixture, server, older))
+        let end = try #require(connection.receiveFrame())
         #expect(end.opcode == 8 && end.code == 4401, "\(end)")
-        #expect(visitor.hear() == nil)
+        #expect(connection.receiveFrame() == nil)
         #expect(fixture.server.sessions == 0)
     }
 
     @Test func `a valid proof opens requests until its web socket closes`() throws {
         let fixture = try ServerFixture()
-        var (visitor, token): (Visitor?, String) = try Visitor.signIn(port: fixture.server.port, secret: fixture.secret)
+        var (connection, token): (HTTPTestClient?, String) = try HTTPTestClient.signIn(
+            port: fixture.server.port, secret: fixture.secret)
         #expect(token.utf8.count == 64 && fixture.server.sessions == 1)
         let headers = ["Host": "127.0.0.1:\(fixture.server.port)", "Authorization": "Guise \(token)"]
         #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).isJPEG)
-        let stream = try Visitor(port: fixture.server.port)
+        let stream = try HTTPTestClient(port: fixture.server.port)
         try stream.request("GET", "/stream", headers)
         #expect(try stream.answer().status == 200)
-        try visitor?.say(#"{"request": "toggle", "mask": "a"}"#)
-        #expect(visitor?.hear()?.text.contains("ok") == true)
-        visitor = nil
+        try connection?.sendText(#"{"request": "toggle", "mask": "a"}"#)
+        #expect(connection?.receiveFrame()?.text.contains("ok") == true)
+        connection = nil
         waits { fixture.server.sessions == 0 }
         #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
-        #expect(stream.take(1) == nil, "what the token had opened ends too")
+        #expect(stream.read(1) == nil, "what the token had opened ends too")
         waits { !fixture.preview.hasViewers }
     }
 
@@ -80,20 +82,20 @@ import Testing
         var limits = PageLimits()
         limits.unauthenticatedTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
-        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
-        _ = try visitor.json()
+        let (connection, _) = try HTTPTestClient.openSocket(port: fixture.server.port)
+        _ = try connection.json()
         // Other messages do not prolong the time limit.
-        #expect(visitor.hear() == nil)
+        #expect(connection.receiveFrame() == nil)
         // An authenticated socket stays open. On a busy machine a handshake may take longer than that limit, so it is
         // retried.
-        var session: Visitor?
+        var session: HTTPTestClient?
         waits {
-            session = try? Visitor.signIn(port: fixture.server.port, secret: fixture.secret).visitor
+            session = try? HTTPTestClient.signIn(port: fixture.server.port, secret: fixture.secret).connection
             return session != nil
         }
         usleep(200_000)
-        try session?.say("?", opcode: 9)
-        #expect(session?.hear()?.opcode == 10)
+        try session?.sendText("?", opcode: 9)
+        #expect(session?.receiveFrame()?.opcode == 10)
     }
 
     @Test func `a wrong proof is rejected after a pause`() throws {
@@ -101,11 +103,11 @@ import Testing
         limits.refusalDelay = .hours(1)
         limits.unauthenticatedTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
-        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
-        _ = try visitor.json()
-        try visitor.say("rubbish")
+        let (connection, _) = try HTTPTestClient.openSocket(port: fixture.server.port)
+        _ = try connection.json()
+        try connection.sendText("rubbish")
         // The connection's time limit ends before the pause: nothing was sent, and nothing more was read.
-        #expect(visitor.hear() == nil)
+        #expect(connection.receiveFrame() == nil)
     }
 
     @Test func `sessions end when the secret is replaced, or its file is gone`() throws {
@@ -114,16 +116,16 @@ import Testing
         for isReplaced in [true, false] {
             let fixture = try ServerFixture(limits)
             let old = fixture.secret
-            let (visitor, token) = try Visitor.signIn(port: fixture.server.port, secret: old)
+            let (connection, token) = try HTTPTestClient.signIn(port: fixture.server.port, secret: old)
             let link = try fixture.server.link()
             if isReplaced { try fixture.secrets.revoke() } else { try fixture.removeSecret() }
-            #expect(visitor.hear() == nil)
+            #expect(connection.receiveFrame() == nil)
             let headers = ["Host": "127.0.0.1:\(fixture.server.port)", "Authorization": "Guise \(token)"]
             #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
             #expect(try fixture.server.link() != link && fixture.secret != old)
-            let (again, _) = try Visitor.signIn(port: fixture.server.port, secret: fixture.secret)
-            try again.say("?", opcode: 9)
-            #expect(again.hear()?.opcode == 10)
+            let (again, _) = try HTTPTestClient.signIn(port: fixture.server.port, secret: fixture.secret)
+            try again.sendText("?", opcode: 9)
+            #expect(again.receiveFrame()?.opcode == 10)
         }
     }
 

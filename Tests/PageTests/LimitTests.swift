@@ -5,13 +5,13 @@ import Testing
 
 @testable import Page
 
-/// Limits on a visitor's connections, time and memory.
+/// Limits on a client's connections, time and memory.
 @Suite(.ownThread) struct LimitTests {
     @Test func `300 silent connections neither keep a browser out nor use up descriptors`() throws {
         let fixture = try ServerFixture()
-        let silent = try (0..<300).map { _ in try Visitor(port: fixture.server.port) }
+        let silent = try (0..<300).map { _ in try HTTPTestClient(port: fixture.server.port) }
         // The oldest connections were closed for the others.
-        for visitor in silent.prefix(300 - PageLimits().maxConnections) { #expect(visitor.take(1) == nil) }
+        for connection in silent.prefix(300 - PageLimits().maxConnections) { #expect(connection.read(1) == nil) }
         #expect(try fixture.ask("GET", "/").status == 200)
         #expect(fixture.server.connections <= PageLimits().maxConnections)
         withExtendedLifetime(silent) {}
@@ -23,58 +23,59 @@ import Testing
         let fixture = try ServerFixture(limits)
         // One of four belongs to the session.
         let viewers = try (0..<3).map { _ in
-            let visitor = try Visitor(port: fixture.server.port)
-            try visitor.request("GET", "/stream", fixture.own)
-            #expect(try visitor.answer().status == 200)
-            return visitor
+            let connection = try HTTPTestClient(port: fixture.server.port)
+            try connection.request("GET", "/stream", fixture.own)
+            #expect(try connection.answer().status == 200)
+            return connection
         }
-        #expect(try Visitor(port: fixture.server.port).take(1) == nil)
+        #expect(try HTTPTestClient(port: fixture.server.port).read(1) == nil)
         #expect(fixture.server.connections == 4)
         withExtendedLifetime(viewers) {}
     }
 
-    @Test func `a visitor without a valid credential is disconnected, whatever it sends`() throws {
+    @Test func `a connection without a valid credential is disconnected, whatever it sends`() throws {
         var limits = PageLimits.patient
         limits.unauthenticatedTimeout = .milliseconds(200)
         let fixture = try ServerFixture(limits)
-        let silent = try Visitor(port: fixture.server.port)
-        let slow = try Visitor(port: fixture.server.port)
-        let stranger = try Visitor(port: fixture.server.port)
+        let silent = try HTTPTestClient(port: fixture.server.port)
+        let slow = try HTTPTestClient(port: fixture.server.port)
+        let stranger = try HTTPTestClient(port: fixture.server.port)
         // On a busy machine the connection may end first.
         try? stranger.request("GET", "/stream", ["Host": "evil.example"])
         _ = try? stranger.answer()
         try? slow.send(Array("GET / HTTP/1.1\r\nHost: ".utf8))
         while (try? slow.send([UInt8(ascii: "x")])) != nil { usleep(1000) }
-        #expect(slow.take(1) == nil && silent.take(1) == nil && stranger.take(1) == nil)
+        #expect(slow.read(1) == nil && silent.read(1) == nil && stranger.read(1) == nil)
     }
 
     @Test func `an idle connection and an unfinished request head are closed`() throws {
         var limits = PageLimits.patient
         limits.idleTimeout = .milliseconds(100)
         let resting = try ServerFixture(limits)
-        let visitor = try Visitor(port: resting.server.port)
-        try visitor.request("GET", "/thumbnail?mask=santa", resting.own)
-        #expect(try visitor.answer().isJPEG)
-        #expect(visitor.take(1) == nil)
+        let connection = try HTTPTestClient(port: resting.server.port)
+        try connection.request("GET", "/thumbnail?mask=santa", resting.own)
+        #expect(try connection.answer().isJPEG)
+        #expect(connection.read(1) == nil)
 
         limits = PageLimits.patient
         limits.headTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
-        let slow = try Visitor(port: fixture.server.port)
+        let slow = try HTTPTestClient(port: fixture.server.port)
         try slow.request("GET", "/thumbnail?mask=santa", fixture.own)
         #expect(try slow.answer().isJPEG)
         // It may be idle without limit, but a started request head must be completed.
         try slow.send(Array("GET /thumb".utf8))
-        #expect(slow.take(1) == nil)
+        #expect(slow.read(1) == nil)
     }
 
     @Test func `a photo whose upload stalls is not waited for`() throws {
         var limits = PageLimits.patient
         limits.idleTimeout = .milliseconds(100)
         let fixture = try ServerFixture(limits)
-        let visitor = try Visitor(port: fixture.server.port)
-        try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
-        #expect(visitor.take(1) == nil)
+        let connection = try HTTPTestClient(port: fixture.server.port)
+        try connection.request(
+            "POST", "/photo", fixture.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
+        #expect(connection.read(1) == nil)
         #expect(fixture.backend.photos.withLock { $0.isEmpty })
     }
 
@@ -87,7 +88,7 @@ import Testing
             #expect(answer.status == 431 && answer.headers["connection"] == "close")
         }
         #expect(try fixture.ask("GET", "/\(long)").status == 431)
-        let garbage = try Visitor(port: fixture.server.port)
+        let garbage = try HTTPTestClient(port: fixture.server.port)
         try garbage.send(Array("\u{1}\u{2}\r\n\r\n".utf8))
         #expect(try garbage.answer().status == 400)
         let large = [UInt8](repeating: 0, count: PageLimits().maxBodyBytes + 1)
@@ -96,22 +97,22 @@ import Testing
 
     @Test func `a web socket frame of 282 MB is rejected by its header`() throws {
         let fixture = try ServerFixture()
-        let visitor = try fixture.open()
+        let connection = try fixture.open()
         // Final text frame, masked, 282 million bytes: none of them is read.
-        try visitor.send([0x81, 0xFF, 0, 0, 0, 0, 0x10, 0xCE, 0xFA, 0x80, 1, 2, 3, 4])
-        let end = try #require(visitor.hear())
+        try connection.send([0x81, 0xFF, 0, 0, 0, 0, 0x10, 0xCE, 0xFA, 0x80, 1, 2, 3, 4])
+        let end = try #require(connection.receiveFrame())
         #expect(end.opcode == 8 && end.code == 1009 && end.text.contains("64 KiB"))
-        #expect(visitor.hear() == nil)
+        #expect(connection.receiveFrame() == nil)
     }
 
     @Test(arguments: [(40 << 10, 2), (1, 300)])
     func `a fragmented message has the same limit`(size: Int, count: Int) throws {
         let fixture = try ServerFixture()
-        let visitor = try fixture.open()
+        let connection = try fixture.open()
         for i in 0..<count {
-            try visitor.say(String(repeating: "x", count: size), opcode: i == 0 ? 1 : 0, isLast: false)
+            try connection.sendText(String(repeating: "x", count: size), opcode: i == 0 ? 1 : 0, isLast: false)
         }
-        let end = try #require(visitor.hear())
+        let end = try #require(connection.receiveFrame())
         #expect(end.opcode == 8 && end.code == 1009)
     }
 

@@ -44,7 +44,7 @@ final class FakeBackend: PageBackend {
 
     func storeFace() async throws -> Int { throw RequestError(.notNow, "no face is seen now") }
 
-    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
+    func applyMasks(toPhoto photo: [UInt8]) async throws -> MaskedPhoto {
         photos.withLock { $0.append(photo.count) }
         guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
         return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], of: PhotoHash(of: photo), faces: 3, coveredCandidates: 2)
@@ -59,7 +59,7 @@ final class FakeBackend: PageBackend {
         return PhotoFaces(of: PhotoHash(of: photo), layout, [face], at: [place])
     }
 
-    func keep(corrections: [UInt8], of photo: PhotoHash) async throws {
+    func saveCorrections(_ corrections: [UInt8], of photo: PhotoHash) async throws {
         self.corrections.withLock { $0[photo] = corrections }
     }
 
@@ -81,8 +81,8 @@ final class ServerFixture {
     let secrets: PageSecretStore
     /// The secret: 64 hexadecimal digits.
     var secret: String { (try? secrets.current().hex) ?? "" }
-    /// An authenticated visitor, created on first use.
-    private lazy var session = Result { try Visitor.signIn(port: server.port, secret: secret) }
+    /// An authenticated connection, created on first use.
+    private lazy var session = Result { try HTTPTestClient.signIn(port: server.port, secret: secret) }
     let preview: Preview
     /// Signalled when a viewer connects.
     let looked = DispatchSemaphore(value: 0)
@@ -115,13 +115,13 @@ final class ServerFixture {
     func ask(
         _ method: String = "GET", _ path: String, _ headers: [String: String]? = nil, body: [UInt8] = []
     ) throws -> Answer {
-        let visitor = try Visitor(port: server.port)
-        try visitor.request(method, path, headers ?? own, body: body)
-        return try visitor.answer()
+        let connection = try HTTPTestClient(port: server.port)
+        try connection.request(method, path, headers ?? own, body: body)
+        return try connection.answer()
     }
 
     /// Opens an authenticated web socket.
-    func open() throws -> Visitor { try Visitor.signIn(port: server.port, secret: secret).visitor }
+    func open() throws -> HTTPTestClient { try HTTPTestClient.signIn(port: server.port, secret: secret).connection }
 }
 
 extension PageLimits {

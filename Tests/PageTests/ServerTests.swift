@@ -28,24 +28,24 @@ import Track
 
     @Test func `HEAD has GET's answer without its body, for the page's own files only`() throws {
         let fixture = try ServerFixture()
-        let visitor = try Visitor(port: fixture.server.port)
+        let connection = try HTTPTestClient(port: fixture.server.port)
         // On one connection: a body would be taken for the next answer.
         for (path, status, hasBody) in [("/", 200, true), ("/nothing.js", 404, true), ("/", 200, true)] {
-            try visitor.request("HEAD", path, fixture.own)
-            let head = try visitor.answerHead()
-            try visitor.request("GET", path, fixture.own)
-            let whole = try visitor.answer()
+            try connection.request("HEAD", path, fixture.own)
+            let head = try connection.answerHead()
+            try connection.request("GET", path, fixture.own)
+            let whole = try connection.answer()
             #expect(head.status == status && whole.status == status, "\(path)")
             #expect(head.headers == whole.headers && whole.body.isEmpty != hasBody, "\(path)")
         }
         for path in ["/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4"] {
-            try visitor.request("HEAD", path, fixture.own)
-            #expect(try visitor.answerHead().status == 405, "\(path)")
-            try visitor.request("HEAD", path, fixture.own.merging(["Authorization": ""]) { $1 })
-            #expect(try visitor.answerHead().status == 401, "\(path)")
+            try connection.request("HEAD", path, fixture.own)
+            #expect(try connection.answerHead().status == 405, "\(path)")
+            try connection.request("HEAD", path, fixture.own.merging(["Authorization": ""]) { $1 })
+            #expect(try connection.answerHead().status == 401, "\(path)")
         }
-        try visitor.request("HEAD", "/socket", fixture.posting)
-        #expect(try visitor.answerHead().status == 405)
+        try connection.request("HEAD", "/socket", fixture.posting)
+        #expect(try connection.answerHead().status == 405)
     }
 
     @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
@@ -144,11 +144,11 @@ import Track
 
     @Test func `a photo with a broken upload is a clear error`() throws {
         let fixture = try ServerFixture()
-        let visitor = try Visitor(port: fixture.server.port)
-        try visitor.request(
+        let connection = try HTTPTestClient(port: fixture.server.port)
+        try connection.request(
             "POST", "/photo", fixture.posting.merging(["Content-Length": "", "Transfer-Encoding": "chunked"]) { $1 })
-        try visitor.send(Array("zz\r\nJFIF\r\n".utf8))
-        let answer = try visitor.answer()
+        try connection.send(Array("zz\r\nJFIF\r\n".utf8))
+        let answer = try connection.answer()
         #expect(answer.status == 400)
         let words = answer.text
         #expect(words.contains("arrived incomplete") && !words.contains("Error"), "\(words)")
@@ -170,9 +170,9 @@ import Track
         #expect(try fixture.ask("POST", "/photo", fixture.posting, body: Array("GIF89a".utf8)).status == 415)
         #expect(fixture.backend.photos.withLock { $0 } == [png.count, most, 6])
         // An absurd length is not waited for.
-        let visitor = try Visitor(port: fixture.server.port)
-        try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "99999999999"]) { $1 })
-        #expect(try visitor.answer().status == 413)
+        let connection = try HTTPTestClient(port: fixture.server.port)
+        try connection.request("POST", "/photo", fixture.posting.merging(["Content-Length": "99999999999"]) { $1 })
+        #expect(try connection.answer().status == 413)
     }
 
     @Test func `a recording is served whole, in ranges, and for download`() throws {
@@ -194,23 +194,23 @@ import Track
 
     @Test func `a web socket is a client of the control protocol`() throws {
         let fixture = try ServerFixture()
-        let visitor = try fixture.open()
-        try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
-        #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
+        let connection = try fixture.open()
+        try connection.sendText(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
+        #expect(connection.receiveFrame()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
         // A line may arrive in fragments, and have line ends where JSON allows space.
-        try visitor.say("{\"request\":\n", isLast: false)
-        try visitor.say("\"next\"}", opcode: 0)
-        #expect(visitor.hear()?.text.contains("not-now") == true)
-        try visitor.say("rubbish")
-        #expect(visitor.hear()?.text.contains("bad-line") == true)
-        try visitor.say("?", opcode: 9)
-        let pong = visitor.hear()
+        try connection.sendText("{\"request\":\n", isLast: false)
+        try connection.sendText("\"next\"}", opcode: 0)
+        #expect(connection.receiveFrame()?.text.contains("not-now") == true)
+        try connection.sendText("rubbish")
+        #expect(connection.receiveFrame()?.text.contains("bad-line") == true)
+        try connection.sendText("?", opcode: 9)
+        let pong = connection.receiveFrame()
         #expect(pong?.opcode == 10 && pong?.text == "?")
-        try visitor.say(#"{"request": "subscribe", "events": ["faces"]}"#)
-        #expect(visitor.hear()?.text.contains("faces") == true)
-        #expect(visitor.hear()?.text == #"{"event":"faces","faces":1}"#)
-        try visitor.say("", opcode: 8)
-        while let frame = visitor.hear() { #expect(frame.opcode == 8 || frame.text.contains("faces")) }
+        try connection.sendText(#"{"request": "subscribe", "events": ["faces"]}"#)
+        #expect(connection.receiveFrame()?.text.contains("faces") == true)
+        #expect(connection.receiveFrame()?.text == #"{"event":"faces","faces":1}"#)
+        try connection.sendText("", opcode: 8)
+        while let frame = connection.receiveFrame() { #expect(frame.opcode == 8 || frame.text.contains("faces")) }
     }
 
     @Test func `a web socket of another origin is not opened`() throws {
@@ -219,7 +219,7 @@ import Track
             ["Origin": ""], ["Origin": "http://evil.example"], ["Origin": "http://127.0.0.1:1"],
             ["Host": "evil.example"], ["Sec-Fetch-Site": "same-site"],
         ] {
-            #expect(try Visitor.openSocket(port: fixture.server.port, headers).status == 403)
+            #expect(try HTTPTestClient.openSocket(port: fixture.server.port, headers).status == 403)
         }
         // A request that is no web socket gets an error.
         #expect(try fixture.ask("GET", "/socket", fixture.posting).status == 400)
@@ -228,18 +228,18 @@ import Track
     @Test func `an endless line ends its connection, and others continue`() throws {
         let fixture = try ServerFixture()
         let long = try fixture.open()
-        try long.say(String(repeating: "x", count: ControlLimits.longestLine + 1))
-        let word = long.hear()
+        try long.sendText(String(repeating: "x", count: ControlLimits.longestLine + 1))
+        let word = long.receiveFrame()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
-        #expect(long.hear() == nil)
+        #expect(long.receiveFrame() == nil)
         // More connect and leave than the control server has room for at once.
         for _ in 0..<150 { _ = try fixture.open() }
         // A client that connects while those are being closed may be refused, with or without a message.
         waits {
-            guard let visitor = try? fixture.open(),
-                (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil
+            guard let connection = try? fixture.open(),
+                (try? connection.sendText(#"{"request": "toggle", "mask": "a"}"#)) != nil
             else { return false }
-            return visitor.hear()?.text.contains("ok") == true
+            return connection.receiveFrame()?.text.contains("ok") == true
         }
     }
 

@@ -28,23 +28,23 @@ final class Publisher {
 
 /// A viewer of the stream.
 struct Viewer {
-    let visitor: Visitor
+    let connection: HTTPTestClient
 
     /// Connects, and returns when the server has registered the viewer.
     init(_ fixture: ServerFixture, _ query: String = "") throws {
-        visitor = try Visitor(port: fixture.server.port)
-        try visitor.request("GET", "/stream?\(query)", fixture.own)
-        let answer = try visitor.answer()
+        connection = try HTTPTestClient(port: fixture.server.port)
+        try connection.request("GET", "/stream?\(query)", fixture.own)
+        let answer = try connection.answer()
         #expect(answer.headers["content-type"]?.hasPrefix("multipart/x-mixed-replace") == true)
         fixture.looked.wait()
     }
 
     func next() throws -> [UInt8] {
         while true {
-            let head = String(decoding: try #require(visitor.take(through: "\r\n\r\n")), as: UTF8.self)
+            let head = String(decoding: try #require(connection.read(through: "\r\n\r\n")), as: UTF8.self)
             // Anything but a head is the end of a chunk.
             guard let length = head.firstMatch(of: /Content-Length: (\d+)/).flatMap({ Int($0.1) }) else { continue }
-            return try #require(visitor.take(length))
+            return try #require(connection.read(length))
         }
     }
 }

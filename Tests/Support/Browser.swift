@@ -231,10 +231,10 @@ public final class Browser: @unchecked Sendable {
         _ method: String, _ address: String, _ headers: [String: String] = [:], body: [UInt8] = []
     ) throws -> Answer {
         let parts = try #require(address.wholeMatch(of: /http:\/\/(127\.0\.0\.1:(\d+))(\/.*)/), "\(address)")
-        let visitor = try Visitor(port: try #require(Int(parts.2)))
-        try visitor.request(
+        let connection = try HTTPTestClient(port: try #require(Int(parts.2)))
+        try connection.request(
             method, String(parts.3), headers.merging(["Host": String(parts.1)]) { given, _ in given }, body: body)
-        return try visitor.answer()
+        return try connection.answer()
     }
 }
 

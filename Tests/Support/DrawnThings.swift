@@ -1,7 +1,7 @@
 import Frames
 
 /// Random numbers that are the same in every run.
-package struct Dice {
+package struct SeededGenerator {
     private var state: UInt64
 
     package init(_ seed: Int) {
@@ -33,13 +33,13 @@ private struct Strokes: Sendable {
     let strokes: [Stroke]
 
     init(_ seed: Int, count: Int, within half: Point, widths: ClosedRange<Float>, colors: [SIMD3<Float>]) {
-        var dice = Dice(seed)
+        var generator = SeededGenerator(seed)
         strokes = (0..<count).map { _ in
-            let from = Point(dice.number(-half.x...half.x), dice.number(-half.y...half.y))
-            let to = from + Point(dice.number(-0.4...0.4), dice.number(-0.4...0.4))
+            let from = Point(generator.number(-half.x...half.x), generator.number(-half.y...half.y))
+            let to = from + Point(generator.number(-0.4...0.4), generator.number(-0.4...0.4))
             return Stroke(
                 from: from, to: Point(max(-half.x, min(half.x, to.x)), max(-half.y, min(half.y, to.y))),
-                width: dice.number(widths), color: colors[dice.index(colors.count)])
+                width: generator.number(widths), color: colors[generator.index(colors.count)])
         }
     }
 
@@ -153,9 +153,9 @@ package struct DrawnThing: Sendable {
         case .card: return strokes.color(at: p) ?? base
         case .bean:
             // Mottled, each bean in another way; round, so that its rim is darker.
-            var dice = Dice(instance &* 7919 &+ Int((p.x + 2) * 9) &* 131 &+ Int((p.y + 2) * 9))
+            var generator = SeededGenerator(instance &* 7919 &+ Int((p.x + 2) * 9) &* 131 &+ Int((p.y + 2) * 9))
             let depth = max(0, 1 - (p / [0.85, 0.5]).length)
-            return base * (0.8 + 0.3 * depth + 0.12 * dice.next()) + SIMD3(repeating: depth > 0.75 ? 0.12 : 0)
+            return base * (0.8 + 0.3 * depth + 0.12 * generator.next()) + SIMD3(repeating: depth > 0.75 ? 0.12 : 0)
         case .key:
             let edge = abs(p.y) < 0.03 && p.x > -0.2 ? Float(0.75) : 1
             return (strokes.color(at: p - [-0.62, 0]) ?? base) * (edge + 0.1 * p.y)
@@ -371,7 +371,7 @@ package struct DrawnPicture {
     private func encode(_ rgb: [SIMD3<Float>], _ format: PixelFormat) -> Frame {
         let full = FrameLayout(width: width, height: height, format: .i444, range: .limited)
         var frame = Frame(full)
-        var dice = Dice(seed)
+        var generator = SeededGenerator(seed)
         let count = width * height
         do {
             var bytes = frame.mutableBytes
@@ -386,7 +386,7 @@ package struct DrawnPicture {
                     let u = 128 - 37.797 * c.x - 74.203 * c.y + 112 * c.z
                     let v = 128 + 112 * c.x - 93.786 * c.y - 18.214 * c.z
                     // The sum of two uniform numbers, of which each has a deviation of 0.29.
-                    let noise = (dice.next() + dice.next() - 1) * light.noise * 2.45
+                    let noise = (generator.next() + generator.next() - 1) * light.noise * 2.45
                     bytes[i] = UInt8(max(0, min(255, luma + noise)))
                     bytes[count + i] = UInt8(max(0, min(255, u + noise * 0.4)))
                     bytes[2 * count + i] = UInt8(max(0, min(255, v - noise * 0.4)))
@@ -403,18 +403,20 @@ package struct DrawnPicture {
 extension DrawnPicture {
     /// One thing alone, as it is taught: in ordinary light, in some pose.
     package static func lesson(_ thing: DrawnThing, _ number: Int, seed: Int) -> DrawnPicture {
-        var dice = Dice(seed &* 977 &+ number &* 31 &+ thing.number &* 7 &+ thing.kind.hashOfName)
+        var generator = SeededGenerator(seed &* 977 &+ number &* 31 &+ thing.number &* 7 &+ thing.kind.hashOfName)
         var picture = DrawnPicture()
         picture.seed = seed &+ number
-        picture.light.gain = dice.number(0.85...1.05)
-        picture.light.slope = Point(dice.number(-0.1...0.1), dice.number(-0.1...0.1))
+        picture.light.gain = generator.number(0.85...1.05)
+        picture.light.slope = Point(generator.number(-0.1...0.1), generator.number(-0.1...0.1))
         picture.things = [
             (
                 thing,
                 DrawnPose(
-                    center: Point(dice.number(500...780), dice.number(300...420)),
-                    scale: dice.number(90...150), angle: dice.number(0...(2 * .pi)), tilt: dice.number(0...0.3),
-                    tiltAxis: dice.number(0...(2 * .pi)), instance: dice.index(1000), shadow: dice.number(0.15...0.35))
+                    center: Point(generator.number(500...780), generator.number(300...420)),
+                    scale: generator.number(90...150), angle: generator.number(0...(2 * .pi)),
+                    tilt: generator.number(0...0.3),
+                    tiltAxis: generator.number(0...(2 * .pi)), instance: generator.index(1000),
+                    shadow: generator.number(0.15...0.35))
             )
         ]
         return picture
@@ -425,20 +427,22 @@ extension DrawnPicture {
     package static func held(
         _ thing: DrawnThing, _ grip: DrawnHand.Grip, covering share: Float, seed: Int
     ) -> DrawnPicture {
-        var dice = Dice(seed &* 6151 &+ 11)
+        var generator = SeededGenerator(seed &* 6151 &+ 11)
         let skins: [SIMD3<Float>] = [[0.8, 0.58, 0.47], [0.9, 0.7, 0.6], [0.62, 0.42, 0.3], [0.4, 0.26, 0.19]]
         var picture = scene([], seed: seed)
-        let scale = dice.number(80...140)
+        let scale = generator.number(80...140)
         let pose = DrawnPose(
-            center: Point(dice.number(500...780), dice.number(280...420)), scale: scale,
-            angle: dice.number(0...(2 * .pi)), tilt: dice.number(0...0.4), tiltAxis: dice.number(0...(2 * .pi)),
-            instance: dice.index(1000), shadow: 0)
+            center: Point(generator.number(500...780), generator.number(280...420)), scale: scale,
+            angle: generator.number(0...(2 * .pi)), tilt: generator.number(0...0.4),
+            tiltAxis: generator.number(0...(2 * .pi)),
+            instance: generator.index(1000), shadow: 0)
         // Arms come from below, and from the sides.
         var hand = DrawnHand(
-            grip, tip: pose.center, direction: dice.number(0.1...(.pi - 0.1)), size: scale * dice.number(0.55...0.8),
-            skin: skins[dice.index(skins.count)])
+            grip, tip: pose.center, direction: generator.number(0.1...(.pi - 0.1)),
+            size: scale * generator.number(0.55...0.8),
+            skin: skins[generator.index(skins.count)])
         let away = Point(cos(hand.direction), sin(hand.direction))
-        let aside = Point(-away.y, away.x) * dice.number(-0.3...0.3)
+        let aside = Point(-away.y, away.x) * generator.number(-0.3...0.3)
         picture.things = [(thing, pose)]
         // From beside the thing towards its middle, until it covers enough.
         var distance = 1.3 * thing.reach
@@ -447,7 +451,7 @@ extension DrawnPicture {
             distance -= 0.02
         } while distance > -0.6 && coveredShare(thing, pose, hand) < share
         let sleeves: [SIMD3<Float>?] = [nil, nil, [0.25, 0.3, 0.42], [0.7, 0.16, 0.14]]
-        hand.sleeve = sleeves[dice.index(sleeves.count)]
+        hand.sleeve = sleeves[generator.index(sleeves.count)]
         picture.hand = hand
         return picture
     }
@@ -484,33 +488,35 @@ extension DrawnPicture {
 
     /// Several things in any pose, with uneven light and shadows.
     package static func scene(_ things: [DrawnThing], seed: Int) -> DrawnPicture {
-        var dice = Dice(seed &* 7907 &+ 5)
+        var generator = SeededGenerator(seed &* 7907 &+ 5)
         let grounds: [SIMD3<Float>] = [
             [0.82, 0.8, 0.76], [0.88, 0.88, 0.9], [0.7, 0.72, 0.74], [0.78, 0.72, 0.64], [0.62, 0.7, 0.66],
         ]
         var picture = DrawnPicture()
         picture.seed = seed
-        picture.light.ground = grounds[dice.index(grounds.count)]
-        picture.light.gain = dice.number(0.6...1.1)
-        picture.light.slope = Point(dice.number(-0.3...0.3), dice.number(-0.25...0.25))
-        picture.light.tint = [dice.number(0.94...1.06), 1, dice.number(0.92...1.08)]
-        picture.light.noise = dice.number(0.5...2.5)
+        picture.light.ground = grounds[generator.index(grounds.count)]
+        picture.light.gain = generator.number(0.6...1.1)
+        picture.light.slope = Point(generator.number(-0.3...0.3), generator.number(-0.25...0.25))
+        picture.light.tint = [generator.number(0.94...1.06), 1, generator.number(0.92...1.08)]
+        picture.light.noise = generator.number(0.5...2.5)
         let (columns, rows) = (4, 2)
         var free = Array(0..<columns * rows)
-        let direction = dice.number(0...(2 * .pi))
-        let (shadow, softness) = (dice.number(0.15...0.5), dice.number(0.1...0.3))
+        let direction = generator.number(0...(2 * .pi))
+        let (shadow, softness) = (generator.number(0.15...0.5), generator.number(0.1...0.3))
         for thing in things.prefix(columns * rows) {
-            let place = free.remove(at: dice.index(free.count))
+            let place = free.remove(at: generator.index(free.count))
             let center = Point(
-                (Float(place % columns) + 0.5) * 320 + dice.number(-20...20),
-                (Float(place / columns) + 0.5) * 360 + dice.number(-30...30))
+                (Float(place % columns) + 0.5) * 320 + generator.number(-20...20),
+                (Float(place / columns) + 0.5) * 360 + generator.number(-30...30))
             picture.things.append(
                 (
                     thing,
                     DrawnPose(
-                        center: center, scale: dice.number(58...125), angle: dice.number(0...(2 * .pi)),
-                        tilt: dice.number(0...0.5), tiltAxis: dice.number(0...(2 * .pi)), instance: dice.index(1000),
-                        shadow: shadow, shadowOffset: Point(cos(direction), sin(direction)) * dice.number(0.05...0.2),
+                        center: center, scale: generator.number(58...125), angle: generator.number(0...(2 * .pi)),
+                        tilt: generator.number(0...0.5), tiltAxis: generator.number(0...(2 * .pi)),
+                        instance: generator.index(1000),
+                        shadow: shadow,
+                        shadowOffset: Point(cos(direction), sin(direction)) * generator.number(0.05...0.2),
                         softness: softness)
                 ))
         }

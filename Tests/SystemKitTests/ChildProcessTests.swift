@@ -32,4 +32,18 @@ import Testing
         #expect(clinux_child_limit(pid, 1 << 29, 9) == 0)
         #expect(try limit("Max address space") == "\(1 << 29)" && limit("Max cpu time") == "7")
     }
+
+    @Test(arguments: [(10, false), (1 << 17, true)])
+    func `the whole output is returned, and too much of it is an error`(_ count: Int, _ fails: Bool) throws {
+        let output = Result {
+            try ChildProcess.output(
+                of: ["head", "-c", "\(count)", "/dev/zero"], input: unsafe open("/dev/null", O_RDONLY)
+            )
+            .text
+        }
+        switch output {
+        case .success(let text): #expect(!fails && text.utf8.count == count)
+        case .failure(let error): #expect(fails && "\(error)".contains("head writes more than 64 KiB"))
+        }
+    }
 }

@@ -10,5 +10,5 @@
 uint64_t callocations_count(void);
 
 /// Whether allocations are counted: 0 in builds with sanitizers, which replace malloc themselves.
-int callocations_counts(void);
+int callocations_is_enabled(void);
 #endif

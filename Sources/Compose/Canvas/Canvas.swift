@@ -44,9 +44,9 @@ public struct Canvas: ~Copyable {
     }
 
     /// Whether frames are published too late, so that the outline should take less time.
-    public var isLate: Bool {
-        get { outline.isLate }
-        set { outline.isLate = newValue }
+    public var missesDeadline: Bool {
+        get { outline.missesDeadline }
+        set { outline.missesDeadline = newValue }
     }
 
     /// The CPU time of the outline of this frame, in nanoseconds; 0 if no mask needs it.

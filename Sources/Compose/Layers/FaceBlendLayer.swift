@@ -3,7 +3,7 @@ import JSON
 import Track
 
 extension LayerKind {
-    static let merge = LayerKind("merge", onFaces: { try FaceBlendLayer(&$0, $1) })
+    static let faceBlend = LayerKind("faceblend", onFaces: { try FaceBlendLayer(&$0, $1) })
 }
 
 /// A layer that blends a portrait with the person's features. Its art is pinned like a sprite's: with three pins, eyes

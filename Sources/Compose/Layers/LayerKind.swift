@@ -5,7 +5,7 @@ struct LayerKind: Sendable {
     /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list
     /// it here, and describe it in Masks/mask.schema.json, from which `make reference` writes a row of docs/masks.md.
     static let all: [LayerKind] = [
-        .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
+        .sprite, .mesh, .skin, .makeup, .anonymize, .faceBlend, .swap, .background, .effect, .frame, .particles, .text,
         .objects, .stamps,
     ]
 
@@ -73,7 +73,7 @@ struct LayerKind: Sendable {
     /// The kind with a name; nil if there is none.
     static func named(_ name: String) -> LayerKind? { all.first { $0.name == name } }
 
-    /// The names of all kinds that have a property, for messages: "sprite and solid".
+    /// The names of all kinds that have a property, for messages: "sprite and mesh".
     static func names(_ property: (LayerKind) -> Bool) -> String {
         all.filter(property).map(\.name).joined(separator: " and ")
     }

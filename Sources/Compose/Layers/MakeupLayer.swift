@@ -107,7 +107,9 @@ struct MakeupLayer: Layer {
         guard let palette = palettes[name] else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
             throw fields.wrong(
-                "palette", "'\(name)', which is not among the palettes", allowed: hint + names.joined(separator: ", "))
+                "palette", "'\(name)', which is not among the palettes",
+                allowed: names.isEmpty
+                    ? "a name from 'palettes', which is missing" : hint + names.joined(separator: ", "))
         }
         colors.merge(selected.flatMap { palettes[$0] } ?? palette) { $1 }
         return colors

@@ -23,7 +23,7 @@ public struct MaskLayer: Sendable {
     let outline: LoadedOutline?
     /// The outline's model, from which a layer that is worn on the head learns the head's size with its hair; nil if
     /// the layer isn't, or there is no model. Such layers are drawn without it too.
-    let fitting: OutlineModel?
+    let headSizeModel: OutlineModel?
     /// The taught things; nil if the layer doesn't need them.
     let things: LoadedThings?
     /// The index of the taught thing during which the layer is shown; nil if it is none of them.
@@ -48,16 +48,19 @@ public struct MaskLayer: Sendable {
     /// Makes a layer that is drawn in front.
     init(style: LayerStyle, content: Content) {
         (self.style, self.content, pass, outline) = (style, content, .front, nil)
-        (things, trigger, fitting) = (nil, nil, nil)
+        (things, trigger, headSizeModel) = (nil, nil, nil)
     }
+
+    /// The new names of kinds by those of earlier versions.
+    private static let renamedKinds = ["treatment": "anonymize", "solid": "mesh", "merge": "faceblend"]
 
     /// Reads one layer of a mask's description.
     /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let name = try fields.string("kind")
-        guard name != "treatment" else {
-            throw fields.wrong("kind", "'treatment', which was renamed", allowed: "anonymize")
+        if let newName = Self.renamedKinds[name] {
+            throw fields.wrong("kind", "'\(name)', which was renamed", allowed: newName)
         }
         guard let kind = LayerKind.named(name) else {
             throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
@@ -76,9 +79,9 @@ public struct MaskLayer: Sendable {
         case .picture, .face: (pass, outline) = (.front, nil)
         }
         if case .face(let layer) = content, layer.fitsHair {
-            fitting = try? target.outline?.model()
+            headSizeModel = try? target.outline?.model()
         } else {
-            fitting = nil
+            headSizeModel = nil
         }
         let object = style.when?.object
         let things = kind.needsThings || object != nil ? LoadedThings(target, trigger: object) : nil

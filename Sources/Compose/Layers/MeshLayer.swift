@@ -4,10 +4,10 @@ import SystemKit
 import Track
 
 extension LayerKind {
-    static let solid = LayerKind("solid", motion: [.swing], paint: .all, onFaces: { try MeshLayer(&$0, $1) })
+    static let mesh = LayerKind("mesh", motion: [.swing], paint: .all, onFaces: { try MeshLayer(&$0, $1) })
 }
 
-/// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
+/// A mesh on the head (`"kind": "mesh"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
     /// Whether the mesh takes the size of the head with its hair.

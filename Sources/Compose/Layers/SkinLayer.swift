@@ -13,7 +13,7 @@ struct SkinLayer: Layer {
 
     let uv: FaceUVArt
     /// How much of the skin's shading the art takes on, 0...1.
-    let relief: Float
+    let shading: Float
     /// Whether the art covers hair that falls over the forehead.
     let coversHair: Bool
 
@@ -30,7 +30,8 @@ struct SkinLayer: Layer {
         edges.hasMouth = try fields.choice("mouth", default: Opening.open) == .covered
         coversHair = try fields.choice("hair", default: Opening.open) == .covered
         edges.feather = Float(try fields.number("feather", in: 0...0.5, default: 0.09)) * CanonicalFaceUV.unit
-        relief = Float(try fields.number("relief", in: 0...1, default: 0.8))
+        try fields.refuse("relief", renamedTo: "shading")
+        shading = Float(try fields.number("shading", in: 0...1, default: 0.8))
         let art = try Art(
             file: name, folder: context.folder, density: context.target.eyeDistance / CanonicalFaceUV.unit,
             range: context.target.range
@@ -47,7 +48,7 @@ struct SkinLayer: Layer {
         uv.draw(tracked.face, places, on: &canvas.layer)
         let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
         if let backdrop, !coversHair { canvas.keyOutHair(backdrop, tracked.face) }
-        canvas.drawLayer(Paint(appearance, on: backdrop, shading: relief, dimming: Self.dimming))
+        canvas.drawLayer(Paint(appearance, on: backdrop, shading: shading, dimming: Self.dimming))
     }
 }
 

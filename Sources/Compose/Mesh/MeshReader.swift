@@ -115,7 +115,8 @@ struct MeshReader {
         }
         let material = try material(&part)
         var (mesh, isSheet) = try shape(kind, &part)
-        isSheet = try part.bool("sheet", default: isSheet)
+        try part.refuse("sheet", renamedTo: "doubleSided")
+        isSheet = try part.bool("doubleSided", default: isSheet)
         try bend(&mesh, &part)
         try roughen(&mesh, &part)
         let own = try part.affineMap3D()

@@ -4,7 +4,7 @@ import JSON
 public enum PictureRequest: RequestGroup {
     /// Show a placeholder and close the camera.
     case pause
-    /// Show a placeholder at once, whatever is shown now. Never ends a pause, unlike a key that toggles it.
+    /// The same, whatever is shown now: a hot key for `pause` and `resume` toggles them, this one never does.
     case panic
     /// End a pause or a freeze.
     case resume
@@ -70,7 +70,7 @@ public enum PictureRequest: RequestGroup {
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .pause: RequestHelp("shows a placeholder and closes the camera, until `resume`")
-        case .panic: RequestHelp("shows a placeholder at once, until `resume`; never ends a pause")
+        case .panic: RequestHelp("the same as `pause`; for a hot key that must never show the picture again")
         case .resume: RequestHelp("ends `pause`, `panic` and `freeze`")
         case .freeze: RequestHelp("keeps the last picture until `resume`")
         case .snapshot:
@@ -82,7 +82,7 @@ public enum PictureRequest: RequestGroup {
                 """)
         case .record:
             RequestHelp(
-                keys: "`action`: `start`, `stop`; `path`; `sound`",
+                keys: "`action`: `start` (default), `stop`; `path`; `sound`",
                 """
                 records what others see; with `"sound": true`, the microphone too. Default: a silent MP4 in \
                 `~/Videos/Guise`
@@ -91,8 +91,8 @@ public enum PictureRequest: RequestGroup {
             RequestHelp(
                 keys: "`action`: `list` (default), `rename`, `delete`; `name`; `to`",
                 """
-                lists the `captures` saved since the start, newest first, gives one another name (`to`), or moves it \
-                to the trash
+                lists the `captures` saved since the start, newest first; renames one (`name`, `to`), or moves it to \
+                the trash
                 """)
         }
     }

@@ -37,7 +37,7 @@ extension LayerBuffer {
     /// - Parameters:
     ///   - shading: the strength and limits of the transfer.
     ///   - face: the frame's own pixels; beyond them nothing changes.
-    ///   - place: the face's position.
+    ///   - ellipse: where the face is.
     public mutating func transferShading(
         _ shading: FaceShading, by face: borrowing LayerBuffer, within ellipse: SoftEllipse
     ) {

@@ -62,7 +62,7 @@ public struct FrameOverlay: Sendable {
     /// Draws the overlay over a frame, aligned at the top left corner. Allocates nothing.
     /// - Parameters:
     ///   - opacity: 0...1, multiplies the art's own alpha.
-    ///   - way: the blend mode; multiply and screen require an overlay that is opaque everywhere.
+    ///   - mode: the blend mode; multiply and screen require an overlay that is opaque everywhere.
     public func draw(onto frame: inout Frame, opacity: Float, _ mode: Mode = .over) {
         guard opacity > 0 else { return }
         let layout = frame.layout

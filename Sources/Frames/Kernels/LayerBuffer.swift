@@ -50,7 +50,7 @@ public struct LayerBuffer: ~Copyable {
     }
 
     /// Whether anything is drawn at a position.
-    /// - Parameter place: pixels of the picture that the region is of.
+    /// - Parameter position: pixels of the picture that the region is of.
     public func isDrawn(at position: Point) -> Bool {
         let (x, y) = (position.x.rounded() - Float(region.x), position.y.rounded() - Float(region.y))
         guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }

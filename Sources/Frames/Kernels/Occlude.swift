@@ -10,15 +10,15 @@ extension Rasterizer {
                 let a = vertices[Int(triangles[i])].position - origin
                 let b = vertices[Int(triangles[i + 1])].position - origin
                 let c = vertices[Int(triangles[i + 2])].position - origin
-                unsafe rasterizeOccluder(behind: a, b, c, base, width: width, height: height)
+                unsafe rasterizeOccluder(triangle: a, b, c, base, width: width, height: height)
             }
         }
-        measureBlocks()
+        updateFarthestOccluders()
     }
 
     /// Computes the farthest occluder of each block. Reading beyond a row's end is safe: it can only make a block
     /// farther.
-    private mutating func measureBlocks() {
+    private mutating func updateFarthestOccluders() {
         let (width, height, across) = (region.width + 2, region.height + 2, blocksAcross)
         unsafe occluders.withUnsafeBufferPointer { occluders in
             unsafe farthestOccluders.withUnsafeMutableBufferPointer { farthestOccluders in
@@ -34,6 +34,7 @@ extension Rasterizer {
     }
 }
 
+/// The farthest occluder of a block.
 /// - Parameter block: the index of the block of 8 columns in the rows.
 private func farthest(
     _ occluders: UnsafePointer<Float>, _ block: Int, _ rows: Range<Int>, _ width: Int
@@ -49,7 +50,7 @@ private func farthest(
 
 /// Draws one triangle into the depths, row by row.
 private func rasterizeOccluder(
-    behind a: SIMD4<Float>, _ b: SIMD4<Float>, _ c: SIMD4<Float>, _ base: UnsafeMutablePointer<Float>, width: Int,
+    triangle a: SIMD4<Float>, _ b: SIMD4<Float>, _ c: SIMD4<Float>, _ base: UnsafeMutablePointer<Float>, width: Int,
     height: Int
 ) {
     let area = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)

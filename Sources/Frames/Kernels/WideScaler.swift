@@ -83,7 +83,7 @@ import CScale
     }
 
     /// Scales some rows of the region into a planar frame.
-    /// - Parameter place: the column and row of the first row's first pixel in the frame.
+    /// - Parameter origin: the column and row of the first row's first pixel in the frame.
     mutating func draw(
         _ view: borrowing FrameView, _ luma: PlaneFilter, _ chroma: PlaneFilter, rows: Range<Int>,
         into frame: inout Frame, at origin: (x: Int, y: Int)

@@ -22,9 +22,9 @@ extension CascadeProgram {
 
     /// Evaluates a window from the given stage on.
     func finish(
-        _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, gained soFar: Float
+        _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, accumulatedMargin soFar: Float
     ) -> CascadeResult {
-        var gained = soFar
+        var accumulatedMargin = soFar
         var margin: Float = 0
         for index in first..<stageCount {
             let stage = unsafe stages[index]
@@ -34,11 +34,11 @@ extension CascadeProgram {
                 : treeSize == 1 ? stumpSum(window, scale, stage) : treeSum(window, scale, stage)
             margin = Float(sum - Double(stage.threshold))
             if sum < Double(stage.threshold) {
-                return CascadeResult(passed: Int32(index), margin: margin, strength: gained / headroom)
+                return CascadeResult(passed: Int32(index), margin: margin, strength: accumulatedMargin / headroom)
             }
-            gained += margin
+            accumulatedMargin += margin
         }
-        return CascadeResult(passed: Int32(stageCount), margin: margin, strength: gained / headroom)
+        return CascadeResult(passed: Int32(stageCount), margin: margin, strength: accumulatedMargin / headroom)
     }
 
     @inline(__always)
@@ -120,30 +120,33 @@ extension CascadeProgram {
 
 // Evaluation of eight neighbouring windows at once, until too few of them are left.
 extension CascadeProgram {
-    func group(
+    /// Evaluates up to eight neighbouring windows, and appends those that pass the first `minStages`.
+    func evaluateLanes(
         _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ minStages: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
-        let (scales, judged) = unsafe contrasts(window)
-        var alive = judged & (1 << width - 1)
-        var gained = SIMD8<Float>(repeating: 0)
+        let (scales, nonFlat) = unsafe contrasts(window)
+        var alive = nonFlat & (1 << width - 1)
+        var accumulatedMargin = SIMD8<Float>(repeating: 0)
         var index = 0
-        while index < stageCount, alive.nonzeroBitCount >= fewest {
+        while index < stageCount, alive.nonzeroBitCount >= minLanes {
             let now = unsafe stages[index]
             let (below, margin) = unsafe evaluate(window, scales, now)
             let failed = below & alive
             if index >= minStages && failed != 0 {
-                report(failed, Int32(index), margin, gained, x, y, &hits, &count)
+                appendFailedLanes(failed, Int32(index), margin, accumulatedMargin, x, y, &hits, &count)
             }
             alive &= ~failed
-            gained += margin
+            accumulatedMargin += margin
             index += 1
-            if index == stageCount { report(alive, Int32(index), margin, gained, x, y, &hits, &count) }
+            if index == stageCount {
+                appendFailedLanes(alive, Int32(index), margin, accumulatedMargin, x, y, &hits, &count)
+            }
         }
         guard index < stageCount else { return }
         for lane in 0..<width where alive >> lane & 1 != 0 {
             let result = unsafe finish(
-                window + lane, scales[lane], from: index, gained: gained[lane])
+                window + lane, scales[lane], from: index, accumulatedMargin: accumulatedMargin[lane])
             if result.passed >= minStages { Self.appendResult(result, x + lane * pitch, y, &hits, &count) }
         }
     }
@@ -175,7 +178,7 @@ extension CascadeProgram {
     }
 
     /// The `contrast` of eight neighbours, and a bit mask of those that are not flat.
-    private func contrasts(_ window: UnsafePointer<Int32>) -> (scales: SIMD8<Float>, judged: Int) {
+    private func contrasts(_ window: UnsafePointer<Int32>) -> (scales: SIMD8<Float>, nonFlat: Int) {
         let sum = unsafe SIMD8<Double>(Self.sums(window, corners))
         let squares = unsafe SIMD8<UInt32>(truncatingIfNeeded: Self.sums(window + planeSize, corners))
         let variance = area * SIMD8<Double>(squares) - sum * sum
@@ -184,12 +187,14 @@ extension CascadeProgram {
         return (scales, Self.bits((variance .> 0) .& (area * SIMD8<Double>(scales) .< 0.1)))
     }
 
-    private func report(
-        _ lanes: Int, _ passed: Int32, _ margin: SIMD8<Float>, _ gained: SIMD8<Float>, _ x: Int, _ y: Int,
+    /// Appends the windows that have failed in a stage, or passed them all.
+    private func appendFailedLanes(
+        _ lanes: Int, _ passed: Int32, _ margin: SIMD8<Float>, _ accumulatedMargin: SIMD8<Float>, _ x: Int, _ y: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         for lane in 0..<8 where lanes >> lane & 1 != 0 {
-            let result = CascadeResult(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
+            let result = CascadeResult(
+                passed: passed, margin: margin[lane], strength: accumulatedMargin[lane] / headroom)
             Self.appendResult(result, x + lane * pitch, y, &hits, &count)
         }
     }

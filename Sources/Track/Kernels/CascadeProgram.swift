@@ -92,8 +92,8 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     let groupable: Bool
     /// The smallest number of windows that is evaluated as a group, of those that passed the stages so far and of those
     /// left in a row: the measured cost of a group in single windows.
-    let fewest: Int
-    let fewestInRow: Int
+    let minLanes: Int
+    let minLanesInRow: Int
 
     /// Compiles a cascade.
     /// - Parameters:
@@ -132,8 +132,8 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
             }
         unsafe wide = isHaar && mayBeWide ? ccascade_kernel(Int32(treeSize), arePairs ? 1 : 0) : nil
         groupable = unsafe isHaar && (wide != nil || treeSize == 1 || arePairs)
-        fewest = unsafe wide != nil ? 1 : treeSize == 1 ? 3 : 2
-        fewestInRow = unsafe wide != nil ? 2 : 4
+        minLanes = unsafe wide != nil ? 1 : treeSize == 1 ? 3 : 2
+        minLanesInRow = unsafe wide != nil ? 2 : 4
     }
 
     deinit {
@@ -188,8 +188,8 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         while x < last {
             let windows = (last - x + pitch - 1) / pitch
             let window = unsafe row + x / pitch
-            if step <= pitch && windows >= fewestInRow && groupable {
-                unsafe group(window, x, y, min(8, windows), minStages, &hits, &count)
+            if step <= pitch && windows >= minLanesInRow && groupable {
+                unsafe evaluateLanes(window, x, y, min(8, windows), minStages, &hits, &count)
                 x += 8 * pitch
                 continue
             }

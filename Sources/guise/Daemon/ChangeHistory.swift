@@ -8,7 +8,7 @@ import SystemKit
 /// taken back, faces that are hidden now stay hidden: a mask that hides them is only taken off by name.
 final class ChangeHistory: Sendable {
     /// The state that `undo` restores.
-    private struct Snapshot {
+    fileprivate struct Snapshot {
         let masks: [MaskSelection]
         let configuration: ConfigurationText
 
@@ -18,12 +18,12 @@ final class ChangeHistory: Sendable {
     }
 
     /// What a step goes back to.
-    private enum Earlier {
+    fileprivate enum Earlier {
         case state(Snapshot)
         case camera(CameraSettingsStore.Earlier)
     }
 
-    private struct Step {
+    fileprivate struct Step {
         /// The change, for people: "wear crown".
         let name: String
         /// Steps with the same key in quick succession are one, such as those of a slider; nil: never.
@@ -31,15 +31,23 @@ final class ChangeHistory: Sendable {
         /// The time of the last change of the step, nanoseconds.
         var time: UInt64
         let earlier: Earlier
-
-        var isCamera: Bool { if case .camera = earlier { true } else { false } }
     }
 
-    private struct State {
+    enum Direction {
+        case undo, redo
+
+        fileprivate var from: WritableKeyPath<State, [Step]> { self == .undo ? \.done : \.undone }
+        fileprivate var to: WritableKeyPath<State, [Step]> { self == .undo ? \.undone : \.done }
+        fileprivate var emptyMessage: String { "there is nothing to \(self == .undo ? "undo" : "redo")" }
+    }
+
+    fileprivate struct State {
         var done: [Step] = []
         var undone: [Step] = []
-        /// Counts the changes of both lists.
+        /// Counts the modifications of both lists.
         var revision = 0
+        /// Counts the new changes, which are those that were neither undone nor redone.
+        var changes = 0
     }
 
     private let configuration: ConfigurationStore
@@ -109,73 +117,72 @@ final class ChangeHistory: Sendable {
         }
         state.undone = []
         state.revision += 1
+        state.changes += 1
         onChange()
     }
 
-    /// Whether `undo` waits for a camera.
-    var undoesCamera: Bool { state.withLock { $0.done.last?.isCamera ?? false } }
-
-    /// Whether `redo` waits for a camera.
-    var redoesCamera: Bool { state.withLock { $0.undone.last?.isCamera ?? false } }
-
-    /// Takes back the last change.
+    /// Takes back the last change, or makes the one again that was taken back last.
     /// - Returns: the change, and what is worn now, with the masks that stayed because they hide faces.
-    /// - Throws: `RequestError` if there is no such change, or the masks cannot be worn; then nothing has changed.
-    func undo() throws -> HistoryReply { try move(from: \.done, to: \.undone, "there is nothing to undo") }
-
-    /// Makes the change again that was taken back last.
-    func redo() throws -> HistoryReply { try move(from: \.undone, to: \.done, "there is nothing to redo") }
-
-    private typealias Steps = WritableKeyPath<State, [Step]>
-
-    private func move(from: Steps, to: Steps, _ emptyMessage: String) throws -> HistoryReply {
+    /// - Throws: `RequestError` if there is no such change, or it cannot be made; then nothing has changed.
+    func move(_ direction: Direction) throws -> HistoryReply {
         while true {
-            if let reply = try moveCamera(from: from, to: to) { return reply }
-            if let reply = try moveState(from: from, to: to, emptyMessage) { return reply }
+            if let reply = try moveCamera(direction) { return reply }
+            if let reply = try moveState(direction) { return reply }
         }
     }
 
-    /// - Returns: nil if the last step is of a camera.
-    private func moveState(from: Steps, to: Steps, _ emptyMessage: String) throws -> HistoryReply? {
+    /// As `move`, but without waiting for a camera.
+    /// - Returns: nil, and nothing has changed, if the next step is of a camera.
+    func moveState(_ direction: Direction) throws -> HistoryReply? {
         try state.withLock { state in
             let before = snapshot
-            while let step = state[keyPath: from].last {
+            while let step = state[keyPath: direction.from].last {
                 guard case .state(let earlier) = step.earlier else { return nil }
                 // A step that no longer changes anything is skipped, such as a mask that could not be loaded.
                 let isSame = earlier.isSame(as: before)
                 let (kept, notes) = isSame ? ([], []) : try apply(earlier)
-                state[keyPath: from].removeLast()
+                state[keyPath: direction.from].removeLast()
                 state.revision += 1
                 guard !isSame else { continue }
                 if !before.isSame(as: snapshot) {
-                    state[keyPath: to].append(Step(name: step.name, key: nil, time: 0, earlier: .state(before)))
+                    let reverse = Step(name: step.name, key: nil, time: 0, earlier: .state(before))
+                    state[keyPath: direction.to].append(reverse)
                     onChange()
                 }
                 return HistoryReply(
                     change: step.name, worn: WornReply(masks.loader.selections, kept: kept), notes: notes)
             }
-            throw RequestError(.notNow, emptyMessage)
+            throw RequestError(.notNow, direction.emptyMessage)
         }
     }
 
     /// Other requests need not wait for the camera, so that the list is not locked meanwhile.
-    /// - Returns: nil if the last step is of no camera.
-    private func moveCamera(from: Steps, to: Steps) throws -> HistoryReply? {
-        let last = state.withLock { state in
-            state[keyPath: from].last?.isCamera == true ? state[keyPath: from].popLast() : nil
+    /// - Returns: nil if the next step is of no camera.
+    private func moveCamera(_ direction: Direction) throws -> HistoryReply? {
+        let next = state.withLock { state -> (step: Step, index: Int, changes: Int)? in
+            guard case .camera = state[keyPath: direction.from].last?.earlier else { return nil }
+            let step = state[keyPath: direction.from].removeLast()
+            return (step, state[keyPath: direction.from].count, state.changes)
         }
-        guard let step = last, case .camera(let earlier) = step.earlier else { return nil }
+        guard let (step, index, changes) = next, case .camera(let earlier) = step.earlier else { return nil }
         do {
             let (before, isSet) = try cameras.restore(earlier, of: source())
             state.withLock { state in
-                state[keyPath: to].append(Step(name: step.name, key: nil, time: 0, earlier: .camera(before)))
                 state.revision += 1
+                // What was taken back is not made again after a new change.
+                guard direction == .redo || changes == state.changes else { return }
+                let reverse = Step(name: step.name, key: nil, time: 0, earlier: .camera(before))
+                state[keyPath: direction.to].append(reverse)
             }
             onChange()
             let notes = isSet ? [] : ["\(earlier.name) is not in use; it is set so when it is opened again"]
             return HistoryReply(change: step.name, worn: WornReply(masks.loader.selections), notes: notes)
         } catch {
-            state.withLock { $0[keyPath: from].append(step) }
+            state.withLock { state in
+                guard direction == .undo || changes == state.changes else { return }
+                // Below the changes that came meanwhile.
+                state[keyPath: direction.from].insert(step, at: min(index, state[keyPath: direction.from].count))
+            }
             throw error
         }
     }

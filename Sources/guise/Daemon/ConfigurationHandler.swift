@@ -22,7 +22,7 @@ struct ConfigurationHandler {
 
     /// Sets an option of an active mask. A picture's file is read first, beside the other requests.
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Answer {
-        guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw notWorn(mask) }
+        guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw masks.notWorn(mask) }
         if key == "opacity" {
             guard let number = value.number ?? value.string.flatMap(Self.share), (0...1).contains(number) else {
                 throw RequestError(
@@ -30,18 +30,20 @@ struct ConfigurationHandler {
             }
             return .immediate(try change(mask) { $0.opacity = Float(number) })
         }
-        let text = try choice(mask, key, value)
-        guard text.hasPrefix("/") else { return .immediate(try change(mask) { $0.choices[key] = text }) }
-        return .background {
-            let name = try pictures.add(file: text)
-            return try history.record("set \(mask) \(key)") { try change(mask) { $0.choices[key] = name } }
+        switch try choice(mask, key, value) {
+        case .text(let text): return .immediate(try change(mask) { $0.choices[key] = text })
+        case .newPicture(let path):
+            return .background {
+                let name = try pictures.add(file: path)
+                return try history.record("set \(mask) \(key)") { try change(mask) { $0.choices[key] = name } }
+            }
         }
     }
 
     /// Changes the selection of an active mask.
     private func change(_ mask: String, _ body: (inout MaskSelection) -> Void) throws -> WornReply {
         var selections = masks.loader.selections
-        guard let index = selections.firstIndex(where: { $0.mask == mask }) else { throw notWorn(mask) }
+        guard let index = selections.firstIndex(where: { $0.mask == mask }) else { throw masks.notWorn(mask) }
         body(&selections[index])
         try masks.select(selections)
         return WornReply(selections)
@@ -50,17 +52,18 @@ struct ConfigurationHandler {
     /// A percentage, such as "50%" or "50 %", as a share of 1.
     private static func share(_ text: String) -> Double? {
         guard text.hasSuffix("%") else { return nil }
-        return Double(text.dropLast().trimmingPrefix(" ").split(separator: " ").joined()).map { $0 / 100 }
+        let number = text.dropLast()
+        return Double(number.hasSuffix(" ") ? number.dropLast() : number).map { $0 / 100 }
     }
 
-    private func notWorn(_ mask: String) -> RequestError {
-        masks.contains(mask)
-            ? RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`") : masks.unknown(mask)
+    private enum Choice {
+        case text(String)
+        /// The path of a file that becomes one of the user's pictures.
+        case newPicture(String)
     }
 
     /// Checks a value for an option of a mask.
-    /// - Returns: the value; the path of a file that becomes one of the user's pictures.
-    private func choice(_ mask: String, _ key: String, _ value: JSON) throws -> String {
+    private func choice(_ mask: String, _ key: String, _ value: JSON) throws -> Choice {
         let options = masks.summaries.first { $0.name == mask }?.options ?? [:]
         guard let option = options[key] else {
             let known = options.keys.sorted()
@@ -72,7 +75,10 @@ struct ConfigurationHandler {
         }
         if case .picture(let names) = option {
             let allowed = names + pictures.names
-            if let text = value.string, allowed.contains(text) || text.hasPrefix("/") { return text }
+            if let text = value.string {
+                if allowed.contains(text) { return .text(text) }
+                if text.hasPrefix("/") { return .newPicture(text) }
+            }
             throw RequestError(
                 .badValue,
                 "'\(key)' is \(brief(value.text)); allowed: the path of a picture, \(allowed.joined(separator: ", "))")
@@ -87,7 +93,7 @@ struct ConfigurationHandler {
         guard let text, option.allows(text) else {
             throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.words)")
         }
-        return text
+        return .text(text)
     }
 }
 

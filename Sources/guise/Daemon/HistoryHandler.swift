@@ -5,11 +5,12 @@ struct HistoryHandler {
     let history: ChangeHistory
 
     func handle(_ request: HistoryRequest) throws -> Answer {
-        switch request {
-        case .undo where history.undoesCamera: .background { [history] in try history.undo() }
-        case .redo where history.redoesCamera: .background { [history] in try history.redo() }
-        case .undo: .immediate(try history.undo())
-        case .redo: .immediate(try history.redo())
-        }
+        let direction: ChangeHistory.Direction =
+            switch request {
+            case .undo: .undo
+            case .redo: .redo
+            }
+        if let reply = try history.moveState(direction) { return .immediate(reply) }
+        return .background { [history] in try history.move(direction) }
     }
 }

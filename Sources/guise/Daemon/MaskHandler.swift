@@ -83,10 +83,11 @@ struct MaskHandler {
     private func order(_ names: [String]) throws -> WornReply {
         let worn = worn
         for name in names where !worn.contains(where: { $0.mask == name }) {
-            guard masks.contains(name) else { throw masks.unknown(name) }
-            throw RequestError(.notNow, "'\(brief(name))' is not worn; put it on with `guise wear \(brief(name))`")
+            throw masks.notWorn(name)
         }
-        let first = names.compactMap { name in worn.first { $0.mask == name } }
+        let first = names.indices.compactMap { index in
+            names[..<index].contains(names[index]) ? nil : worn.first { $0.mask == names[index] }
+        }
         let selections = first + worn.filter { !names.contains($0.mask) }
         try masks.select(selections)
         return WornReply(selections)
@@ -139,7 +140,7 @@ struct MaskHandler {
 
     /// Selects the next or previous mask in the order of names, cyclically. Masks that hide faces are selected and
     /// removed only by name.
-    /// - Parameter way: 1 for the next mask, -1 for the previous one.
+    /// - Parameter step: 1 for the next mask, -1 for the previous one.
     private func selectNeighbor(_ step: Int) throws -> WornReply {
         let names = masks.summaries.filter { !$0.isHiding }.map(\.name)
         guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks; see `guise masks`") }

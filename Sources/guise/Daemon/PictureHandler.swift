@@ -92,8 +92,10 @@ struct PictureHandler {
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let recorder = try Recorder(
                 path: path, layout: outputLayout, rate: configuration.value.output.rate, sound: sound
-            ) {
-                [weak events] problem in events?.report("the recording has ended: \(problem)")
+            ) { [weak events, captures] problem in
+                // What was written before the failure is kept, and found in the album.
+                _ = captures.add(path)
+                events?.report("the recording has ended: \(problem)")
             }
             mailbox.change { $0.recorder = recorder }
             return RecordingReply(recorder)

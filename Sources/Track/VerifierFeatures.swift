@@ -1,13 +1,15 @@
 import Frames
 
-/// What the verifiers say about a fit: how far its two fits disagree, and for each cascade the logarithm of one plus
-/// the number of windows that pass there.
-struct Evidence: Sendable {
+/// The features by which a fit is told to be of a face or not. Cascades count as the logarithm of one plus the number
+/// of windows that pass there.
+struct VerifierFeatures: Sendable {
+    /// How far two fits from opposite sides disagree, in eye distances.
     var fitResidual: Float
-    /// The distance between the eyes, pixels: what is small shows less, and is searched for in many more places.
+    /// The distance between the eyes, in pixels. Small faces show less, and are searched for in many more places.
     var eyeDistance: Float
-    /// Two further face cascades.
+    /// The cascade alt.
     var alt: Float = 0
+    /// The improved LBP cascade.
     var lbp: Float = 0
     /// The score of `FacePattern`. Without landmark trees, which place its patch, halfway between the means of faces
     /// (1.09) and of other things (0).
@@ -19,13 +21,13 @@ struct Evidence: Sendable {
     /// Eyes farther apart than this, pixels, tell no more: about the patches' own resolution.
     private static let largest: Float = 40
 
-    /// The size's share of the log-odds.
+    /// The log-odds that a size adds.
     /// - Parameter eyeDistance: pixels.
-    static func share(ofSize eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
+    static func sizeTerm(eyeDistance eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
 
     /// A logistic regression, trained and judged by Benchmarks/verifier.py (see docs/tracker.md).
     var logOdds: Float {
-        let fits = -10.132 - 0.860 * log(max(fitResidual, 0.002)) + Self.share(ofSize: eyeDistance)
+        let fits = -10.132 - 0.860 * log(max(fitResidual, 0.002)) + Self.sizeTerm(eyeDistance: eyeDistance)
         return fits + 0.664 * alt + 0.888 * lbp + pattern + 0.577 * worseEye + 1.213 * betterEye
     }
 }

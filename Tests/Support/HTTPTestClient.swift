@@ -16,7 +16,7 @@ public struct Answer {
 }
 
 /// A minimal browser for tests: a connection with HTTP (RFC 9112) and web sockets (RFC 6455).
-public final class Visitor {
+public final class HTTPTestClient {
     private let descriptor: CInt
     private var received: [UInt8] = []
 
@@ -50,16 +50,16 @@ public final class Visitor {
                 unsafe Glibc.send(
                     descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, CInt(MSG_NOSIGNAL))
             }
-            guard count > 0 else { throw Gone() }
+            guard count > 0 else { throw ConnectionClosed() }
             sent += count
         }
     }
 
     /// The other end is closed, or sent something else.
-    struct Gone: Error {}
+    struct ConnectionClosed: Error {}
 
     private static func needed<Value>(_ value: Value?) throws -> Value {
-        guard let value else { throw Gone() }
+        guard let value else { throw ConnectionClosed() }
         return value
     }
 
@@ -72,20 +72,20 @@ public final class Visitor {
     }
 
     /// Reads a number of bytes; nil if they do not arrive.
-    public func take(_ count: Int) -> [UInt8]? {
+    public func read(_ count: Int) -> [UInt8]? {
         while received.count < count { guard receive() else { return nil } }
         defer { received.removeFirst(count) }
         return Array(received[..<count])
     }
 
     /// Reads up to and including `end`.
-    public func take(through end: String) -> [UInt8]? {
+    public func read(through end: String) -> [UInt8]? {
         let end = Array(end.utf8)
         var from = 0
         while true {
             if received.count >= end.count {
                 for i in from...received.count - end.count where received[i..<i + end.count].elementsEqual(end) {
-                    return take(i + end.count)
+                    return read(i + end.count)
                 }
                 from = received.count - end.count + 1
             }
@@ -107,14 +107,14 @@ public final class Visitor {
     public func answer() throws -> Answer {
         var answer = try answerHead()
         if let length = answer.headers["content-length"].flatMap({ Int($0) }) {
-            answer.body = try Self.needed(take(length))
+            answer.body = try Self.needed(read(length))
         }
         return answer
     }
 
     /// Reads the status and headers only, as of an answer to HEAD.
     public func answerHead() throws -> Answer {
-        let head = String(decoding: try Self.needed(take(through: "\r\n\r\n")), as: UTF8.self)
+        let head = String(decoding: try Self.needed(read(through: "\r\n\r\n")), as: UTF8.self)
         var answer = Answer()
         for (i, line) in head.components(separatedBy: "\r\n").enumerated() where !line.isEmpty {
             if i == 0 {
@@ -130,7 +130,7 @@ public final class Visitor {
     // MARK: - Web sockets
 
     /// Sends a frame, masked like a browser's.
-    public func say(_ text: String, opcode: UInt8 = 1, isLast: Bool = true) throws {
+    public func sendText(_ text: String, opcode: UInt8 = 1, isLast: Bool = true) throws {
         let bytes = Array(text.utf8)
         var head: [UInt8] = [(isLast ? 0x80 : 0) | opcode]
         switch bytes.count {
@@ -143,7 +143,7 @@ public final class Visitor {
     }
 
     /// The next frame; nil at the end.
-    public func hear() -> (opcode: UInt8, code: Int, text: String)? {
+    public func receiveFrame() -> (opcode: UInt8, code: Int, text: String)? {
         guard let head = take(2) else { return nil }
         var length = Int(head[1] & 127)
         if length >= 126 {
@@ -163,30 +163,30 @@ public final class Visitor {
     /// - Parameter headers: additional headers; an empty value removes one.
     public static func openSocket(
         port: Int, _ headers: [String: String] = [:]
-    ) throws -> (visitor: Visitor, status: Int) {
-        let visitor = try Visitor(port: port)
+    ) throws -> (client: HTTPTestClient, status: Int) {
+        let client = try HTTPTestClient(port: port)
         let own = [
             "Host": "127.0.0.1:\(port)", "Origin": "http://127.0.0.1:\(port)", "Upgrade": "websocket",
             "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": Data((0..<16).map { UInt8($0) }).base64EncodedString(),
         ]
-        try visitor.request("GET", "/socket", own.merging(headers) { $1 })
-        return (visitor, try visitor.answer().status)
+        try client.request("GET", "/socket", own.merging(headers) { $1 })
+        return (client, try client.answer().status)
     }
 
-    /// A visitor that has proved to know the secret, with an open session for as long as it lives.
+    /// A client that has proved to know the secret, with an open session for as long as it lives.
     /// - Parameter secret: 64 hexadecimal digits.
-    /// - Returns: the visitor, and the token of its session.
-    public static func signIn(port: Int, secret: String) throws -> (visitor: Visitor, token: String) {
-        let (visitor, status) = try openSocket(port: port)
-        guard status == 101 else { throw Gone() }
-        let server = try needed(visitor.json()["nonce"]?.string)
+    /// - Returns: the client, and the token of its session.
+    public static func signIn(port: Int, secret: String) throws -> (client: HTTPTestClient, token: String) {
+        let (client, status) = try openSocket(port: port)
+        guard status == 101 else { throw ConnectionClosed() }
+        let server = try needed(client.json()["nonce"]?.string)
         let own = String(repeating: "5c", count: 32)
-        try visitor.say(
+        try client.sendText(
             proof(secret, "guise page client|\(port)|\(server)|\(own)", nonce: own))
-        let answer = try visitor.json()
+        let answer = try client.json()
         try #require(answer["proof"]?.string == code(secret, "guise page server|\(port)|\(own)|\(server)"))
-        return (visitor, try needed(answer["session"]?.string))
+        return (client, try needed(answer["session"]?.string))
     }
 
     /// A page's proof for a nonce.
@@ -209,7 +209,7 @@ public final class Visitor {
     /// The next text message.
     public func json() throws -> JSON {
         let frame = try Self.needed(hear())
-        guard frame.opcode == 1 else { throw Gone() }
+        guard frame.opcode == 1 else { throw ConnectionClosed() }
         return try JSON(Array(frame.text.utf8), file: "message")
     }
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures Guise where the older systems that it follows left figures, and prints the tables of docs/seeds.md.
+"""Measures Guise where the older systems that it follows left figures, and prints the tables of docs/older-systems.md.
 
-    seeds.py GUISE DATA          40 of the labelled photos; up to five minutes
-    seeds.py GUISE DATA --all    all labelled photos for time, faces, eyes and mouth; two minutes more
+    older-systems.py GUISE DATA          40 of the labelled photos; up to five minutes
+    older-systems.py GUISE DATA --all    all labelled photos for time, faces, eyes and mouth; two minutes more
 
 GUISE is the built program, DATA the folder of the labelled data (index.json). Tilted, shrunk and turning pictures are
 made here, in a folder that is removed afterwards. The same data gives the same pictures; CPU times differ from run to
@@ -456,7 +456,7 @@ def check_features(guise, first, second):
                            f"what is added to the tinted picture correlates with its edges by {likeness_of_edges:.2f}")
 
     pins = [{"art": theirs[POINTS.index(name)].tolist(), "face": name} for name in ("right_eye", "left_eye", "mouth")]
-    layer = {"kind": "merge", "mode": "multiply", "art": "other.png", "pins": pins}
+    layer = {"kind": "face blend", "mode": "multiply", "art": "other.png", "pins": pins}
     after = guise.wear(wearer, "merged", [layer], {"other.png": np.dstack([other, inner_face(other, theirs)])})
     warped = onto(other, theirs, wearer, points)
     own, foreign = likeness(after, wearer, points), likeness(after, warped, points)
