@@ -23,7 +23,7 @@ struct VerifierFeatures: Sendable {
 
     /// The log-odds that a size adds.
     /// - Parameter eyeDistance: pixels.
-    static func sizeTerm(eyeDistance eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
+    static func sizeTerm(eyeDistance: Float) -> Float { 1.324 * log(min(max(eyeDistance, 1), largest)) }
 
     /// A logistic regression, trained and judged by Benchmarks/verifier.py (see docs/tracker.md).
     var logOdds: Float {

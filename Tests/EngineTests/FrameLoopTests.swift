@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test func `if the camera should always be open it stays so without viewers`() throws {
-        let stage = try Stage { $0.when = .always }
+        let stage = try Stage { $0.cameraUse = .always }
         let camera = stage.camera(Script.frames(300, gray: 100))
         let log = stage.sink()
         log.setReaders(false)
@@ -516,7 +516,7 @@ import Testing
         let second = stage.camera((0..<30).map { .gray(150, at: 0.5 + Double($0) / 30) })
         let log = stage.sink()
         let mailbox = stage.mailbox
-        stage.at(0.51) { mailbox.change { $0.camera.width = 640 } }
+        stage.at(0.51) { mailbox.change { $0.cameraFormat.width = 640 } }
         let closed = Atomic<Int>(0)
         stage.at(0.9) { closed.store(first.seen.closed, ordering: .relaxed) }
         stage.end(at: 1.4)

@@ -144,13 +144,13 @@ public final class HTTPTestClient {
 
     /// The next frame; nil at the end.
     public func receiveFrame() -> (opcode: UInt8, code: Int, text: String)? {
-        guard let head = take(2) else { return nil }
+        guard let head = read(2) else { return nil }
         var length = Int(head[1] & 127)
         if length >= 126 {
-            guard let more = take(length == 126 ? 2 : 8) else { return nil }
+            guard let more = read(length == 126 ? 2 : 8) else { return nil }
             length = more.reduce(0) { $0 << 8 | Int($1) }
         }
-        guard let bytes = take(length) else { return nil }
+        guard let bytes = read(length) else { return nil }
         // The close frame begins with a code.
         let isEnd = head[0] & 15 == 8 && bytes.count >= 2
         let code = isEnd ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
@@ -163,30 +163,30 @@ public final class HTTPTestClient {
     /// - Parameter headers: additional headers; an empty value removes one.
     public static func openSocket(
         port: Int, _ headers: [String: String] = [:]
-    ) throws -> (client: HTTPTestClient, status: Int) {
-        let client = try HTTPTestClient(port: port)
+    ) throws -> (connection: HTTPTestClient, status: Int) {
+        let connection = try HTTPTestClient(port: port)
         let own = [
             "Host": "127.0.0.1:\(port)", "Origin": "http://127.0.0.1:\(port)", "Upgrade": "websocket",
             "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": Data((0..<16).map { UInt8($0) }).base64EncodedString(),
         ]
-        try client.request("GET", "/socket", own.merging(headers) { $1 })
-        return (client, try client.answer().status)
+        try connection.request("GET", "/socket", own.merging(headers) { $1 })
+        return (connection, try connection.answer().status)
     }
 
-    /// A client that has proved to know the secret, with an open session for as long as it lives.
+    /// A connection that has proved to know the secret, with an open session for as long as it lives.
     /// - Parameter secret: 64 hexadecimal digits.
-    /// - Returns: the client, and the token of its session.
-    public static func signIn(port: Int, secret: String) throws -> (client: HTTPTestClient, token: String) {
-        let (client, status) = try openSocket(port: port)
+    /// - Returns: the connection, and the token of its session.
+    public static func signIn(port: Int, secret: String) throws -> (connection: HTTPTestClient, token: String) {
+        let (connection, status) = try openSocket(port: port)
         guard status == 101 else { throw ConnectionClosed() }
-        let server = try needed(client.json()["nonce"]?.string)
+        let server = try needed(connection.json()["nonce"]?.string)
         let own = String(repeating: "5c", count: 32)
-        try client.sendText(
+        try connection.sendText(
             proof(secret, "guise page client|\(port)|\(server)|\(own)", nonce: own))
-        let answer = try client.json()
+        let answer = try connection.json()
         try #require(answer["proof"]?.string == code(secret, "guise page server|\(port)|\(own)|\(server)"))
-        return (client, try needed(answer["session"]?.string))
+        return (connection, try needed(answer["session"]?.string))
     }
 
     /// A page's proof for a nonce.
@@ -208,7 +208,7 @@ public final class HTTPTestClient {
 
     /// The next text message.
     public func json() throws -> JSON {
-        let frame = try Self.needed(hear())
+        let frame = try Self.needed(receiveFrame())
         guard frame.opcode == 1 else { throw ConnectionClosed() }
         return try JSON(Array(frame.text.utf8), file: "message")
     }

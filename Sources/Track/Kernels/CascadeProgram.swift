@@ -165,7 +165,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         guard x >= 0, y >= 0, x < columns, y < rows, x % pitch == 0 else { return nil }
         let window = unsafe UnsafePointer(integral.entries + y * stride + x / pitch)
         guard let scale = unsafe contrast(window) else { return CascadeResult() }
-        return unsafe finish(window, scale, from: 0, gained: 0)
+        return unsafe finish(window, scale, from: 0, accumulatedMargin: 0)
     }
 
     /// Evaluates the windows of one row and lists those that pass `minStages` stages or more.
@@ -194,7 +194,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
                 continue
             }
             if let scale = unsafe contrast(window) {
-                let result = unsafe finish(window, scale, from: 0, gained: 0)
+                let result = unsafe finish(window, scale, from: 0, accumulatedMargin: 0)
                 if result.passed >= minStages { Self.appendResult(result, x, y, &hits, &count) }
             }
             x += max(step, pitch)
