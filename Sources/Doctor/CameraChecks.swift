@@ -23,7 +23,7 @@ extension Check {
         }
         return .error(
             "\(path) is in use by \(holders.list): close that program, and choose Guise Camera in it",
-            fix: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(path)")
+            fix: holders.count == 1 ? "kill \(holders[0].id)" : "fuser -v \(path)")
     }
 
     static let cascades = Check("cascades") { system in

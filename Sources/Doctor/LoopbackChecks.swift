@@ -122,7 +122,7 @@ extension Check {
         }
         return .error(
             "\(loopback.path) is written to by another program: \(holders.list)",
-            fix: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(loopback.path)")
+            fix: holders.count == 1 ? "kill \(holders[0].id)" : "fuser -v \(loopback.path)")
     }
 
     static let readers = Check("readers") { system in

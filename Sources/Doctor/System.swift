@@ -105,8 +105,8 @@ extension System {
     }
 
     /// The processes of this user that have a device node open.
-    func holders(of node: String) -> [Holder] {
-        Device.holders(of: node, processes: "\(root)/proc").map(Holder.init)
+    func holders(of node: String) -> [ProcessInfo] {
+        Device.holders(of: node, processes: "\(root)/proc")
     }
 
     /// One of the user's folders; nil without a home folder.
@@ -143,20 +143,13 @@ extension System {
     }
 }
 
-/// A process that has a device node open: "firefox (1234)".
-struct Holder: Equatable, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-
-    var name: String { description.split(separator: " (").first.map(String.init) ?? description }
-    var process: String { description.split(separator: "(").last?.split(separator: ")").first.map(String.init) ?? "" }
+extension ProcessInfo {
     var isGuise: Bool { name == "guise" }
     /// Whether the process is the session's media server, which opens cameras for other programs.
     var isMediaServer: Bool { ["wireplumber", "pipewire", "pipewire-media-session"].contains(name) }
 }
 
-extension [Holder] {
+extension [ProcessInfo] {
     /// The processes as a list: "firefox (12), zoom (34)".
     var list: String { map(\.description).joined(separator: ", ") }
 }

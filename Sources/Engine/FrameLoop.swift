@@ -142,6 +142,7 @@ package struct FrameLoop: ~Copyable {
             }
             let now = dependencies.clock.now()
             pollReaders(at: now, &pipeline)
+            reportStatus(at: now)
             try updateCameraState(at: now, &pipeline)
             guard try wait(at: now) else { return .asked }
             try recomposeLastFrame(&pipeline)
@@ -178,7 +179,7 @@ package struct FrameLoop: ~Copyable {
 
     // MARK: - one iteration
 
-    /// Updates whether there are readers, and once a second the statistics.
+    /// Updates whether there are readers, and which size they want.
     private mutating func pollReaders(at now: UInt64, _ pipeline: inout Pipeline) {
         var hasReaders: Bool?
         // The outputs that are watched, as far as is known, and the size that the reader of the last one has chosen.
@@ -198,6 +199,10 @@ package struct FrameLoop: ~Copyable {
             pipeline.requestSize(isAlone ? chosenSize : nil)
         }
         (loopStatus.hasViewers, loopStatus.hasReaders) = (hasViewers, hasReaders)
+    }
+
+    /// Reports the loop's state, and once a second the statistics.
+    private mutating func reportStatus(at now: UInt64) {
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
             let load = processTime()
@@ -298,7 +303,7 @@ package struct FrameLoop: ~Copyable {
         }
         var isToBeSeen = false
         do {
-            let isWhole = try current.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time)
+            let isWhole = try current.withLastFrame { view, time in isToBeSeen = pipeline.recompose(view, at: time)
             }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
@@ -420,30 +425,19 @@ package struct FrameLoop: ~Copyable {
         let isEarly = source.isLive && now < lastComposed + interval * 3 / 4
         let isInTime = source.isLive || isPaced
         let cpu = threadTime()
-        let sourceInterval = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
+        let rate = source.rate ?? 30
         var arrivalTime = now
         var isComposed = false
         let result: FrameResult
         do {
             result = try source.withFrame { view, time in
                 guard !isEarly, isShowing else { return }
-                if isPaced {
-                    // The source stands in for a camera: its frame counts as arriving when it is due. If it is far
-                    // behind, the schedule is shifted.
-                    arrivalTime = started + UInt64(time.seconds * 1_000_000_000)
-                    if now > arrivalTime + Self.maxLag {
-                        started += now - arrivalTime
-                        arrivalTime = now
-                    }
-                    guard sleep(until: arrivalTime) else {
-                        isOver = true
-                        return
-                    }
-                    next = arrivalTime + sourceInterval
-                } else if let captureTime = time.captureTime {
-                    arrivalTime = min(now, UInt64(captureTime * 1e9))
+                guard let arrival = waitForArrival(of: time, at: now, rate: rate) else {
+                    isOver = true
+                    return
                 }
-                try pipeline.process(view, at: time, isInTime && keepsLastFrame ? .prompt : .following)
+                arrivalTime = arrival
+                pipeline.process(view, at: time, isInTime && keepsLastFrame ? .prompt : .following)
                 isComposed = true
             }
         } catch let problem as Problem where isSourceManaged {
@@ -458,6 +452,37 @@ package struct FrameLoop: ~Copyable {
         hasPicture = true
         if replacement == .opened { replacement = .none }
         let before = threadTime()
+        try publishOutcome(of: pipeline)
+        // The time of arrival, so that a frame that took long does not make the next one count as early.
+        (published, lastComposed) = (now, now)
+        let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
+        pipeline.missesDeadline = isInTime && end &- min(max(now, arrivalTime), end) > interval * 3 / 4
+        // Only sources that are shown in real time defer work; a converted file's frames are complete at once.
+        if isInTime { keepsLastFrame = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
+        countFrame(of: pipeline)
+        recordCost(pipeline.cost, latency: end &- min(arrivalTime, end), publish: publishing, all: threadTime() - cpu)
+        return .frame
+    }
+
+    /// Waits until a frame of a paced source is due, which stands in for a camera. If it is far behind, the schedule is
+    /// shifted.
+    /// - Parameter rate: the source's, in frames per second.
+    /// - Returns: when the frame counts as having arrived, in nanoseconds of the monotonic clock; nil if the loop is to
+    ///   end.
+    private mutating func waitForArrival(of time: FrameTime, at now: UInt64, rate: Double) -> UInt64? {
+        guard isPaced else { return time.captureTime.map { min(now, UInt64($0 * 1e9)) } ?? now }
+        var arrivalTime = started + UInt64(time.seconds * 1_000_000_000)
+        if now > arrivalTime + Self.maxLag {
+            started += now - arrivalTime
+            arrivalTime = now
+        }
+        guard sleep(until: arrivalTime) else { return nil }
+        next = arrivalTime + UInt64(1_000_000_000 / max(rate, 1))
+        return arrivalTime
+    }
+
+    /// Publishes the frame that has passed the gate, or a placeholder for one that has not.
+    private mutating func publishOutcome(of pipeline: borrowing Pipeline) throws {
         switch pipeline.gate.outcome {
         case .publishable(let frame):
             try publish(frame, faces: pipeline.monitoredFaces)
@@ -466,12 +491,9 @@ package struct FrameLoop: ~Copyable {
             try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
             refuseCaptureRequests("it might show a face that is to be hidden; try again in a moment")
         }
-        // The time of arrival, so that a frame that took long does not make the next one count as early.
-        (published, lastComposed) = (now, now)
-        let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
-        pipeline.missesDeadline = isInTime && end &- min(max(now, arrivalTime), end) > interval * 3 / 4
-        // Only sources that are shown in real time defer work; a converted file's frames are complete at once.
-        if isInTime { keepsLastFrame = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
+    }
+
+    private mutating func countFrame(of pipeline: borrowing Pipeline) {
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count
@@ -480,8 +502,6 @@ package struct FrameLoop: ~Copyable {
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             loopStatus.predicted += 1
         }
-        recordCost(pipeline.cost, latency: end &- min(arrivalTime, end), publish: publishing, all: threadTime() - cpu)
-        return .frame
     }
 
     private mutating func recordCost(_ cost: Pipeline.Cost, latency: UInt64, publish: UInt64, all: UInt64) {

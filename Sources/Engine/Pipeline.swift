@@ -136,10 +136,10 @@ package struct Pipeline: ~Copyable {
 
     /// Composes the last frame again, with the faces that were found in it.
     /// - Returns: false if the result must not be shown.
-    package mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
+    package mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) -> Bool {
         // While faces are covered, `gate` must see each frame exactly once.
         guard !isNew, !isCovering else { return false }
-        try process(view, at: time, .again)
+        process(view, at: time, .again)
         return !isCovering && gate.reason == nil
     }
 
@@ -158,10 +158,9 @@ package struct Pipeline: ~Copyable {
 
     /// Tracks the faces of a frame and leaves the masked frame in `gate`. Each pose is drawn on the same frame that it
     /// was measured on.
-    package mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws
-    {
+    package mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) {
         guard !viewTransform.isUpright else {
-            try process(upright: view, at: time, search, turned: 0)
+            process(upright: view, at: time, search, turned: 0)
             return
         }
         let start = threadTime()
@@ -171,13 +170,8 @@ package struct Pipeline: ~Copyable {
         // The rotator is taken out for the call, because the exclusivity rules do not allow lending its frame to `self`
         // in place.
         guard var current = rotator.take() else { return }
-        do {
-            current.rotate(view)
-            try process(upright: current.frame.view, at: time, search, turned: threadTime() - start)
-        } catch {
-            rotator = consume current
-            throw error
-        }
+        current.rotate(view)
+        process(upright: current.frame.view, at: time, search, turned: threadTime() - start)
         rotator = consume current
     }
 
@@ -185,7 +179,7 @@ package struct Pipeline: ~Copyable {
     /// - Parameter turned: the CPU time of the rotation, in nanoseconds.
     private mutating func process(
         upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
-    ) throws {
+    ) {
         let start = threadTime()
         tracker.isThorough = isCovering
         switch search {

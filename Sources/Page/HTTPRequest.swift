@@ -8,6 +8,7 @@ struct HTTPRequest: Sendable {
     let path: String
     /// The query's items, percent-decoded.
     let query: [(name: String, value: String)]
+    let route: PageRoute
     let headers: HTTPHeaders
     var body: [UInt8] = []
 
@@ -15,18 +16,13 @@ struct HTTPRequest: Sendable {
         (method, headers) = (head.method, head.headers)
         let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = String(parts[0])
+        route = PageRoute(method, path)
         query = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { item in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? parts[1] : ""
             return (percentDecoded(parts[0]) ?? "", percentDecoded(value) ?? "")
         }
     }
-
-    /// Whether the body is a photo, which may be large.
-    var bringsPhoto: Bool { method == .POST && ["/photo", "/photo/faces"].contains(path) }
-
-    /// Whether the body is a picture or clip to keep, which may be larger.
-    var bringsPicture: Bool { method == .POST && path == "/picture" }
 
     /// The first value of a query item with that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }

@@ -96,7 +96,7 @@ public struct PageError: Error, Equatable, Sendable {
     /// Converts any error to an HTTP error.
     init(_ error: any Error) {
         switch error {
-        case let requestError as PageError: self = requestError
+        case let error as PageError: self = error
         case let requestError as RequestError:
             let status =
                 switch requestError.code {

@@ -68,47 +68,39 @@ final class PageRouter: Sendable {
     }
 
     private func respond(to request: HTTPRequest) async throws -> Response {
-        switch (request.method, request.path) {
-        case (.GET, "/stream"):
+        switch request.route {
+        case .stream:
             let options = try PictureStream.options(request)
             return .stream(headers(PictureStream.type), PictureStream(preview: preview, options: options))
-        case (.GET, "/thumbnail"): return try await thumbnail(request)
-        case (.POST, "/face"):
+        case .thumbnail: return try await thumbnail(request)
+        case .storeFace:
             return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await backend.storeFace())]).text.utf8))
-        case (.POST, "/photo"):
+        case .maskPhoto:
             let masked = try await backend.applyMasks(toPhoto: request.body)
             var headers = headers("image/jpeg")
             headers.add(name: "X-Guise-Photo", value: "\(masked.hash)")
             headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
-        case (.POST, "/photo/faces"):
+        case .findFaces:
             let faces = try await backend.faces(of: request.body)
             return .whole(headers(Self.jsonType), Array(JSON(encoding: faces).text.utf8))
-        case (.POST, "/corrections"):
+        case .saveCorrections:
             guard let photo = PhotoHash(hex: request.value("photo") ?? "") else {
                 throw PageError(400, "bad-value", "'photo' allows: a photo's SHA-256, 64 hexadecimal digits")
             }
             try await backend.saveCorrections(request.body, of: photo)
             return .whole(headers(Self.jsonType), Array("{}".utf8))
-        case (.POST, "/picture"):
+        case .storePicture:
             let name = try await backend.store(picture: request.body, named: request.value("name") ?? "")
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
-        case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
-        case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
-        // HEAD is supported for the page's own files only, which need no token.
-        case (.HEAD, "/socket"),
-            (.HEAD, _) where decision(request) != .open:
-            throw badMethod(request)
-        case (.GET, let path), (.HEAD, let path):
-            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not found") }
+        case .capture: return try capture(request)
+        case .socket: throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
+        case .file:
+            guard let file = files.file(at: request.path) else { throw PageError(404, "not-found", "not found") }
             return .whole(headers(file.type), file.bytes)
-        default: throw badMethod(request)
+        case .badMethod: throw PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
         }
-    }
-
-    private func badMethod(_ request: HTTPRequest) -> PageError {
-        PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
     }
 
     // MARK: - responses
@@ -132,9 +124,9 @@ final class PageRouter: Sendable {
 
     /// Sends an error as JSON.
     /// - Throws: if the connection is closed.
-    func sendError(_ requestError: PageError, _ writer: ResponseWriter) async throws {
-        let body: JSON = JSON(["error": JSON(["code": JSON(requestError.code), "message": JSON(requestError.message)])])
-        let status = HTTPResponseStatus(statusCode: requestError.status)
+    func sendError(_ error: PageError, _ writer: ResponseWriter) async throws {
+        let body: JSON = JSON(["error": JSON(["code": JSON(error.code), "message": JSON(error.message)])])
+        let status = HTTPResponseStatus(statusCode: error.status)
         var headers = headers(Self.jsonType)
         if status == .unauthorized { headers.add(name: "WWW-Authenticate", value: "Guise") }
         try await writer.send(status, headers, Array(body.text.utf8))

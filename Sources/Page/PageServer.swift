@@ -95,7 +95,7 @@ public final class PageServer: Sendable {
                 maxFrameSize: ControlLimits.longestLine, automaticErrorHandling: false,
                 shouldUpgrade: { channel, head in
                     let request = HTTPRequest(head)
-                    let isOpen = request.path == "/socket" && router.decision(request) == .open
+                    let isOpen = request.route == .socket && router.decision(request) == .open
                     return channel.eventLoop.makeSucceededFuture(isOpen ? [:] : nil)
                 },
                 upgradePipelineHandler: { channel, _ in

@@ -36,13 +36,10 @@ struct RequestAuthorizer: Sendable {
         if let site = header("Sec-Fetch-Site"), !isVisit, !["same-origin", "none"].contains(site.lowercased()) {
             return .forbidden("The request comes from another site.")
         }
-        if !isReading || request.path == "/socket", header("Origin") == nil {
+        if !isReading || request.route == .socket, header("Origin") == nil {
             return .forbidden("The request has no origin.")
         }
-        let isSecret =
-            !isReading || ["/stream", "/thumbnail", "/face", "/photo"].contains(request.path)
-            || request.path.hasPrefix("/album/")
-        guard isSecret else { return .open }
+        if request.route.isOpen { return .open }
         return token(header("Authorization")).map { .authorized(token: $0) } ?? .unauthorized
     }
 }

@@ -43,8 +43,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             isComplete = true
             guard let request, !hasAnswered else { return }
             self.request = nil
-            if let requestError = bodyCount > bodyLimit ? tooLarge : nil {
-                answer(context) { try await $0.sendError(requestError, $1) }
+            if let pageError = bodyCount > bodyLimit ? tooLarge : nil {
+                answer(context) { try await $0.sendError(pageError, $1) }
             } else {
                 answer(context) { try await $0.answer(request, $1) }
             }
@@ -60,8 +60,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if case .authorized(let token) = router.decision(request) {
             timer.authenticated()
             router.table.authenticate(context.channel, token: token)
-            if request.bringsPhoto { bodyLimit = router.limits.maxPhotoBytes }
-            if request.bringsPicture { bodyLimit = router.limits.maxPictureBytes }
+            bodyLimit = request.route.maxBody(router.limits)
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
@@ -118,19 +117,19 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.close(promise: nil)
             return
         }
-        let requestError: PageError
-        if request?.bringsPhoto == true || request?.bringsPicture == true {
-            requestError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
+        let pageError: PageError
+        if let request, request.route.maxBody(router.limits) > router.limits.maxBodyBytes {
+            pageError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits
-            requestError = PageError(
+            pageError = PageError(
                 431, "too-large",
                 "the head is larger than \(limits.maxHeadBytes >> 10) KiB or \(limits.maxHeaderFields) fields")
         } else {
-            requestError = PageError(400, "bad-request", "this is not an HTTP request")
+            pageError = PageError(400, "bad-request", "this is not an HTTP request")
         }
         (isKeepAlive, isHead) = (false, false)
-        answer(context) { try await $0.sendError(requestError, $1) }
+        answer(context) { try await $0.sendError(pageError, $1) }
     }
 
     // MARK: - responses

@@ -263,8 +263,4 @@ public func firstLine(ofFile path: String) -> String? {
 }
 
 /// A process's name and id: "firefox (1234)".
-/// - Parameter processes: the mount point of procfs.
-public func processName(_ id: CInt, processes: String = "/proc") -> String {
-    let name = firstLine(ofFile: "\(processes)/\(id)/comm")
-    return "\(name ?? "process") (\(id))"
-}
+public func processName(_ id: CInt) -> String { ProcessInfo(id).description }

@@ -29,19 +29,19 @@ extension Device {
         }
     }
 
-    /// The other programs that have a node open, as far as this user may see: "firefox (1234)".
+    /// The other processes that have a node open, as far as this user may see.
     /// - Parameter processes: the mount point of procfs.
-    public static func holders(of path: String, processes: String = "/proc") -> [String] {
+    public static func holders(of path: String, processes: String = "/proc") -> [ProcessInfo] {
         let files = FileManager.default
         let node = node(of: path)
-        var found: [String] = []
+        var found: [ProcessInfo] = []
         for process in (try? files.contentsOfDirectory(atPath: processes)) ?? [] {
             guard let id = CInt(process), id != getpid() else { continue }
             let folder = "\(processes)/\(process)/fd"
             let isHolder = ((try? files.contentsOfDirectory(atPath: folder)) ?? []).contains {
                 (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "/dev/\(node)"
             }
-            if isHolder { found.append(processName(id, processes: processes)) }
+            if isHolder { found.append(ProcessInfo(id, processes: processes)) }
         }
         return found
     }

@@ -22,11 +22,9 @@ final class ContactSheet {
     /// The supersampling factor: cells are drawn this many times larger and scaled down, as a screen does with a video.
     private static let fine = 2
 
-    private let context: AppContext
     private let poses: Poses
     /// The side of a cell in pixels.
     private let cell: Int
-    private let file: String
     /// The render target that masks must be loaded for.
     let target: ArtTarget
     private var sheet: RGBAImage
@@ -55,7 +53,6 @@ final class ContactSheet {
     ///   - masks: the number of masks.
     /// - Throws: `Problem` if no face is found in the file, or the sheet would be too tall.
     init(_ context: AppContext, on file: String, poses maxPoses: Int, masks: Int) throws {
-        (self.context, self.file) = (context, file)
         cell = maxPoses == 1 ? 220 : 280
         let side = cell * Self.fine
         var target = context.artTarget(Pose.layout(side: side))

@@ -89,7 +89,7 @@ final class PhotoProcessor: Sendable {
                     tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
                 pipeline.onLostFace = onLostFace
                 pipeline.corrections = corrections.corrections(of: hash, layout)
-                try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
+                pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 result = try read(pipeline, hash, layout)
             }
             guard let result else { throw Problem(.unusable, "the file contains no picture") }

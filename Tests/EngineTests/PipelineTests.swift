@@ -56,7 +56,7 @@ import Track
         var pipeline = try pipeline(output: output)
         for (width, height) in [(64, 48), (128, 96), (33, 25)] {
             let frame = flat(100, FrameLayout(width: width, height: height, format: from))
-            try pipeline.process(frame.view, at: moment(0))
+            pipeline.process(frame.view, at: moment(0))
             let layout = pipeline.gate.canvas.frame.layout
             #expect(layout == output)
             let middle = luma(pipeline.gate.canvas.frame, 32, 24)
@@ -67,7 +67,7 @@ import Track
     @Test func `a picture of another shape is letterboxed, and full range is converted to the output's`() throws {
         var pipeline = try pipeline()
         let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
-        try pipeline.process(square.view, at: moment(0))
+        pipeline.process(square.view, at: moment(0))
         let seen = [2, 10, 32, 53, 61].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         // 200 of 255 is 188 between 16 and 235.
         #expect(zip(seen, [16, 188, 188, 188, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
@@ -82,7 +82,7 @@ import Track
         ]
         for (number, layout) in layouts.enumerated() {
             let frame = flat(UInt8(80 + number * 20), layout)
-            try pipeline.process(frame.view, at: moment(number))
+            pipeline.process(frame.view, at: moment(number))
             let middle = luma(pipeline.gate.canvas.frame, 32, 24)
             let wanted = layout.range == .full ? 16 + (80 + number * 20) * 219 / 255 : 80 + number * 20
             #expect(abs(middle - wanted) <= 1, "\(layout): \(middle)")
@@ -94,7 +94,7 @@ import Track
     @Test func `mirroring applies to the shown and searched picture from the next frame on`() throws {
         var pipeline = try pipeline()
         let frame = halves()
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         let plain = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let searched = pipeline.tracker.hasSearchedAll
         #expect(plain == [60, 200] && searched)
@@ -103,12 +103,12 @@ import Track
         pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(!isSearched, "everybody is elsewhere then")
-        try pipeline.process(frame.view, at: moment(1))
+        pipeline.process(frame.view, at: moment(1))
         let mirrored = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let isSearchedAgain = pipeline.tracker.hasSearchedAll
         #expect(mirrored == [200, 60] && isSearchedAgain)
         pipeline.setView(ViewTransform())
-        try pipeline.process(frame.view, at: moment(2))
+        pipeline.process(frame.view, at: moment(2))
         let back = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(back == plain)
     }
@@ -119,7 +119,7 @@ import Track
         var viewTransform = ViewTransform()
         viewTransform.rotation = .quarter
         pipeline.setView(viewTransform)
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         // The left side is on top now, 36 pixels wide.
         let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
@@ -128,19 +128,19 @@ import Track
     @Test func `a crop shows a part, and does not restart the search`() throws {
         var pipeline = try pipeline()
         let frame = halves()
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         var viewTransform = ViewTransform()
         // Most of the dark half is cropped, and as much at the top.
         viewTransform.crop = [0.4375, 0.4375, 0, 0]
         pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(isSearched)
-        try pipeline.process(frame.view, at: moment(1))
+        pipeline.process(frame.view, at: moment(1))
         let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         // Setting the same again changes nothing.
         pipeline.setView(viewTransform)
-        try pipeline.process(frame.view, at: moment(2))
+        pipeline.process(frame.view, at: moment(2))
         let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
     }
@@ -177,7 +177,7 @@ import Track
                 let hasMaskUpdate = pipeline.hasMaskUpdate
                 #expect(hasMaskUpdate)
             }
-            try pipeline.process(frame.view, at: moment(number))
+            pipeline.process(frame.view, at: moment(number))
             let hasMaskUpdate = pipeline.hasMaskUpdate
             #expect(!hasMaskUpdate)
             seen.append(luma(pipeline.gate.canvas.frame, 32, 24))
@@ -203,7 +203,7 @@ import Track
                 pipeline.requestSize(small)
                 listen(wakeEvent)
             }
-            _ = try sample.withFrame { view, time in try pipeline.process(view, at: time) }
+            _ = try sample.withFrame { view, time in pipeline.process(view, at: time) }
             seen.append((pipeline.gate.reason == nil, pipeline.gate.canvas.frame.layout.size))
             if number >= 50 { ids.formUnion(pipeline.tracker.faces.map(\.id)) }
         }
@@ -220,20 +220,20 @@ import Track
         defer { loader.close() }
         var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
-        let early = try pipeline.recompose(frame.view, at: moment(0))
+        let early = pipeline.recompose(frame.view, at: moment(0))
         #expect(!early, "nobody was looked for yet")
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         loader.select([MaskSelection("bright")])
         listen(wakeEvent)
-        let isSeen = try pipeline.recompose(frame.view, at: moment(0))
+        let isSeen = pipeline.recompose(frame.view, at: moment(0))
         let bright = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(isSeen && bright == 115)
         pipeline.onLostFace = .cover
-        let isHidden = try !pipeline.recompose(frame.view, at: moment(0))
+        let isHidden = !pipeline.recompose(frame.view, at: moment(0))
         #expect(isHidden)
         pipeline.onLostFace = nil
         pipeline.restart()
-        let isAnothers = try !pipeline.recompose(frame.view, at: moment(0))
+        let isAnothers = !pipeline.recompose(frame.view, at: moment(0))
         #expect(isAnothers, "the next frame is another source's")
     }
 
@@ -244,16 +244,16 @@ import Track
         defer { loader.close() }
         var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         let before = pipeline.gate.reason == nil
         loader.select([MaskSelection("hiding")])
         listen(wakeEvent)
-        let isSeen = try pipeline.recompose(frame.view, at: moment(0))
+        let isSeen = pipeline.recompose(frame.view, at: moment(0))
         let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
         // Independent of the mask.
         pipeline.onLostFace = .show
-        try pipeline.process(frame.view, at: moment(1))
+        pipeline.process(frame.view, at: moment(1))
         let shown = pipeline.gate.reason == nil
         #expect(shown)
     }
@@ -266,7 +266,7 @@ import Track
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
         var (seen, searched): ([Bool], [Bool]) = ([], [])
         for _ in 0..<90 {
-            _ = try sample.withFrame { view, time in try pipeline.process(view, at: time) }
+            _ = try sample.withFrame { view, time in pipeline.process(view, at: time) }
             seen.append(pipeline.gate.reason == nil)
             searched.append(pipeline.tracker.hasSearchedAll)
         }
@@ -281,14 +281,14 @@ import Track
         var last = FrameTime(number: 0, seconds: 0)
         for _ in 0..<60 {
             _ = try sample.withFrame { view, time in
-                try pipeline.process(view, at: time)
+                pipeline.process(view, at: time)
                 last = time
             }
         }
         let (before, isSeen) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         try #require(before == 1 && isSeen)
         let other = halves(sample.layout)
-        try pipeline.process(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
+        pipeline.process(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
         let (after, isSeenStill) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         #expect(after == 0 && !isSeenStill)
     }
@@ -301,10 +301,10 @@ import Track
         let monitor = FakeMonitor()
         pipeline.monitor = monitor
         let frame = flat(60)
-        try pipeline.process(frame.view, at: moment(0))
+        pipeline.process(frame.view, at: moment(0))
         #expect(monitor.unmasked.isEmpty)
         monitor.setViewers(true)
-        try pipeline.process(frame.view, at: moment(1))
+        pipeline.process(frame.view, at: moment(1))
         let masked = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(masked == 115 && monitor.unmasked == [60])
     }

@@ -175,6 +175,17 @@ import Track
         #expect(try connection.answer().status == 413)
     }
 
+    @Test func `a picture or clip to keep may have 64 MiB, and not a byte more`() throws {
+        let fixture = try ServerFixture()
+        let start: [UInt8] =
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+            + [0, 0, 0, 4, 0, 0, 0, 4]
+        let full = start + [UInt8](repeating: 0, count: 64 << 20 - start.count)
+        #expect(try fixture.ask("POST", "/picture?name=a.mp4", fixture.posting, body: full).status == 200)
+        let over = try fixture.ask("POST", "/picture?name=b.mp4", fixture.posting, body: full + [0])
+        #expect(over.status == 413 && over.text.contains("the file is larger than 64 MiB"), "\(over.text)")
+    }
+
     @Test func `a recording is served whole, in ranges, and for download`() throws {
         let fixture = try ServerFixture()
         let whole = try fixture.ask("GET", "/album/a%20b.mp4")

@@ -59,7 +59,7 @@ struct ApplyCommand: ParsableCommand {
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
             let result = try clip.withFrame { view, time in
-                try pipeline.process(view, at: time, isPhoto ? .whole : .following)
+                pipeline.process(view, at: time, isPhoto ? .whole : .following)
                 if let unused = pipeline.unusedCorrections.first, let points {
                     throw Problem(
                         .unusable,

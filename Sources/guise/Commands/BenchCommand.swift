@@ -58,7 +58,7 @@ struct BenchCommand: ParsableCommand {
             let number = metrics.count
             let result = try source.withFrame { view, time in
                 let asked = callocations_count()
-                try pipeline.process(view, at: time)
+                pipeline.process(view, at: time)
                 let composed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - composed
