@@ -105,7 +105,7 @@ extension System {
     }
 
     /// The processes of this user that have a device node open.
-    func holders(of node: String) -> [ProcessInfo] {
+    func holders(of node: String) -> [RunningProcess] {
         Device.holders(of: node, processes: "\(root)/proc")
     }
 
@@ -143,13 +143,13 @@ extension System {
     }
 }
 
-extension ProcessInfo {
+extension RunningProcess {
     var isGuise: Bool { name == "guise" }
     /// Whether the process is the session's media server, which opens cameras for other programs.
     var isMediaServer: Bool { ["wireplumber", "pipewire", "pipewire-media-session"].contains(name) }
 }
 
-extension [ProcessInfo] {
+extension [RunningProcess] {
     /// The processes as a list: "firefox (12), zoom (34)".
     var list: String { map(\.description).joined(separator: ", ") }
 }

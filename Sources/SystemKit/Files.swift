@@ -263,4 +263,4 @@ public func firstLine(ofFile path: String) -> String? {
 }
 
 /// A process's name and id: "firefox (1234)".
-public func processName(_ id: CInt) -> String { ProcessInfo(id).description }
+public func processName(_ id: CInt) -> String { RunningProcess(id).description }

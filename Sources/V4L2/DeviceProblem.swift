@@ -10,8 +10,8 @@ extension Device {
     static func problem(_ code: CInt, _ what: String, path: String, opening: Bool = false) -> Problem {
         switch code {
         case EBUSY:
-            let names = holders(of: path)
-            let who = names.isEmpty ? "another program" : names.joined(separator: ", ")
+            let holders = holders(of: path)
+            let who = holders.isEmpty ? "another program" : holders.map(\.description).joined(separator: ", ")
             return Problem(.busy, "\(what): \(who) is using it", fix: "close that program, or choose another device")
         case EACCES, EPERM:
             return Problem(
@@ -31,17 +31,17 @@ extension Device {
 
     /// The other processes that have a node open, as far as this user may see.
     /// - Parameter processes: the mount point of procfs.
-    public static func holders(of path: String, processes: String = "/proc") -> [ProcessInfo] {
+    public static func holders(of path: String, processes: String = "/proc") -> [RunningProcess] {
         let files = FileManager.default
         let node = node(of: path)
-        var found: [ProcessInfo] = []
+        var found: [RunningProcess] = []
         for process in (try? files.contentsOfDirectory(atPath: processes)) ?? [] {
             guard let id = CInt(process), id != getpid() else { continue }
             let folder = "\(processes)/\(process)/fd"
             let isHolder = ((try? files.contentsOfDirectory(atPath: folder)) ?? []).contains {
                 (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "/dev/\(node)"
             }
-            if isHolder { found.append(ProcessInfo(id, processes: processes)) }
+            if isHolder { found.append(RunningProcess(id, processes: processes)) }
         }
         return found
     }

@@ -1,5 +1,5 @@
 /// A process, as messages name it: "firefox (1234)".
-public struct ProcessInfo: Equatable, Sendable, CustomStringConvertible {
+public struct RunningProcess: Equatable, Sendable, CustomStringConvertible {
     public let id: CInt
     /// The name of its program; "process" if the process has ended.
     public let name: String
