@@ -688,7 +688,7 @@ import Track
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "camera.when", value: "always")))
         let now = fixture.mailbox.settings
-        #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.max == 2)
+        #expect(now.view.isMirrored && now.onLostFace == .cover && now.cameraUse == .always && now.faces.max == 2)
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
         #expect(fixture.loader.selections == [MaskSelection("ab-grey")])
         let values = try fixture.values
