@@ -202,7 +202,7 @@ struct MeshTests {
 
     @Test(arguments: [
         ("\"shape\": \"lath\", \"profile\": [[1, 0], [1, 1]]", "did you mean 'lathe'"),
-        ("\"shape\": \"ball\", \"radius\": 0.1, \"sheeet\": true", "did you mean 'sheet'"),
+        ("\"shape\": \"ball\", \"radius\": 0.1, \"doubleSide\": true", "did you mean 'doubleSided'"),
         ("\"shape\": \"ball\", \"radius\": 99", "0.005 to 10"), ("\"shape\": \"ball\"", "'layers[0].parts[0].radius'"),
         ("\"radius\": 1", "lathe, extrusion"), ("\"shape\": \"lathe\", \"profile\": [[1, 0]]", "2 to 64 lists"),
         ("\"shape\": \"lathe\", \"profile\": [[1, 0], [1, 1, 1, 1]]", "2 or 3 numbers"),

@@ -114,7 +114,7 @@ func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
     /// below the brows.
     func seen(_ hair: String) throws -> (lock: Int, shade: Int, skin: Int, cheek: Int) {
         let mask = try layer(
-            "{\"kind\": \"skin\", \"art\": \"clown.svg\", \"relief\": 0.9, \"hair\": \"\(hair)\"}", layout,
+            "{\"kind\": \"skin\", \"art\": \"clown.svg\", \"shading\": 0.9, \"hair\": \"\(hair)\"}", layout,
             folder: masks + "/clown")
         var canvas = Canvas(layout)
         canvas.frame.fill(y: 160, u: 112, v: 148)
