@@ -76,7 +76,7 @@ extension MaskLibrary {
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
                 for (name, option) in kind?.options(layer) ?? [:] {
-                    (options[name], defaults[name]) = (option.option, option.standard)
+                    (options[name], defaults[name]) = (option.option, option.defaultValue)
                 }
                 if kind?.isOnFaces({ layer[$0] != nil }) == false { isPersonal = false }
             }

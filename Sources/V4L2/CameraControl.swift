@@ -35,7 +35,7 @@ public struct CameraControl: Equatable, Sendable {
     /// The difference between neighbouring values.
     public var step: Int32
     /// The camera's own default.
-    public var standard: Int32
+    public var defaultValue: Int32
     /// The current value.
     public var value: Int32
     /// Whether the value has no effect now, such as an exposure time while the exposure is automatic.
@@ -44,10 +44,10 @@ public struct CameraControl: Equatable, Sendable {
     /// A control by its parts.
     public init(
         id: UInt32, title: String, kind: Kind = .integer, range: ClosedRange<Int32> = 0...255, step: Int32 = 1,
-        standard: Int32 = 0, value: Int32 = 0, isInactive: Bool = false
+        defaultValue: Int32 = 0, value: Int32 = 0, isInactive: Bool = false
     ) {
         (self.id, self.title, self.kind, self.range, self.step) = (id, title, kind, range, step)
-        (self.standard, self.value, self.isInactive) = (standard, value, isInactive)
+        (self.defaultValue, self.value, self.isInactive) = (defaultValue, value, isInactive)
     }
 
     /// The name in requests and commands: a short one for controls that many cameras have, or else the driver's, as
@@ -102,7 +102,7 @@ public struct CameraControl: Equatable, Sendable {
     /// The value that makes this control, which governs another one, automatic again.
     func automatic(otherThan manualValue: Int32) -> Int32? {
         guard case .menu(let items) = kind else { return 1 }
-        return standard != manualValue ? standard : items.first { $0.value != manualValue }?.value
+        return defaultValue != manualValue ? defaultValue : items.first { $0.value != manualValue }?.value
     }
 
     /// Whether a value is in the range, and in the menu.
@@ -129,7 +129,7 @@ public struct CameraControl: Equatable, Sendable {
         let word = text.lowercased()
         let named: Int32? =
             switch kind {
-            case _ where word == "default": standard
+            case _ where word == "default": defaultValue
             case .integer: nil
             case .boolean: ["on": 1, "true": 1, "off": 0, "false": 0][word]
             case .menu(let items):
@@ -226,6 +226,6 @@ extension CameraControls where Self: ~Copyable {
 
     /// Sets all controls to the camera's own defaults.
     public func reset() {
-        restore(Dictionary(controls.map { ($0.name, $0.standard) }) { first, _ in first })
+        restore(Dictionary(controls.map { ($0.name, $0.defaultValue) }) { first, _ in first })
     }
 }

@@ -7,17 +7,17 @@ public struct ControlSetting: Equatable, Sendable {
     /// The value, in the driver's own unit.
     public var value: Int32
     /// The driver's default.
-    public var standard: Int32
+    public var defaultValue: Int32
 
     /// A setting by its parts.
-    public init(id: UInt32, value: Int32, standard: Int32) {
-        (self.id, self.value, self.standard) = (id, value, standard)
+    public init(id: UInt32, value: Int32, defaultValue: Int32) {
+        (self.id, self.value, self.defaultValue) = (id, value, defaultValue)
     }
 
     /// The settings that differed from the default before and are at the default now.
     public static func lost(of before: [ControlSetting], now: [ControlSetting]) -> [ControlSetting] {
         before.filter { old in
-            old.value != old.standard && now.contains { $0.id == old.id && $0.value == $0.standard }
+            old.value != old.defaultValue && now.contains { $0.id == old.id && $0.value == $0.defaultValue }
         }
     }
 }
@@ -57,7 +57,7 @@ extension Device: CameraControls {
     public var settings: [ControlSetting] {
         let governed = V4L2_CTRL_FLAG_GRABBED | V4L2_CTRL_FLAG_INACTIVE | V4L2_CTRL_FLAG_VOLATILE
         return queriedControls(without: governed).map { query, value in
-            ControlSetting(id: query.id, value: value, standard: query.default_value)
+            ControlSetting(id: query.id, value: value, defaultValue: query.default_value)
         }
     }
 
@@ -82,7 +82,7 @@ extension Device: CameraControls {
                 }
             return CameraControl(
                 id: query.id, title: text(query.name), kind: kind, range: low...high, step: max(query.step, 1),
-                standard: query.default_value, value: value,
+                defaultValue: query.default_value, value: value,
                 isInactive: query.flags & UInt32(V4L2_CTRL_FLAG_INACTIVE | V4L2_CTRL_FLAG_GRABBED) != 0)
         }
     }

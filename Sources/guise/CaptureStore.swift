@@ -46,10 +46,10 @@ final class CaptureStore: Sendable {
     func rename(_ name: String, to new: String) throws -> AlbumReply.Entry {
         let path = try existingPath(of: name)
         let file = fileName(of: path)
-        let ending = file.lastIndex(of: ".").map { String(file[$0...]) } ?? ""
-        let title = new.hasSuffix(ending) ? String(new.dropLast(ending.count)) : new
+        let fileExtension = file.lastIndex(of: ".").map { String(file[$0...]) } ?? ""
+        let title = new.hasSuffix(fileExtension) ? String(new.dropLast(fileExtension.count)) : new
         guard !title.allSatisfy(\.isWhitespace), !title.hasPrefix("."), !title.contains("/"), !title.contains("\0"),
-            title.utf8.count + ending.utf8.count <= Self.maxName
+            title.utf8.count + fileExtension.utf8.count <= Self.maxName
         else {
             throw RequestError(
                 .badValue,
@@ -57,13 +57,13 @@ final class CaptureStore: Sendable {
                     + "allowed: 1 to \(Self.maxName) bytes, no slash, no dot at the start"
             )
         }
-        let renamed = "\(path.dropLast(file.count))\(title)\(ending)"
+        let renamed = "\(path.dropLast(file.count))\(title)\(fileExtension)"
         guard renamed != path else { return AlbumReply.Entry(name: name, path: path) }
         guard renameToNew(path, renamed) else {
             let code = errno
             throw RequestError(
                 code == EEXIST ? .badValue : .failed,
-                "could not rename \(file) to \(title)\(ending): \(errorMessage(of: code))")
+                "could not rename \(file) to \(title)\(fileExtension): \(errorMessage(of: code))")
         }
         made.withLock { $0.removeAll { $0.name == name } }
         return AlbumReply.Entry(name: add(renamed), path: renamed)
@@ -158,7 +158,7 @@ final class CaptureStore: Sendable {
 
     /// A new path in the user's pictures or videos folder: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
     /// - Throws: `Problem` of kind `missing` without a home folder, `system` if the folder cannot be created.
-    static func newPath(in kind: String, _ ending: String) throws -> String {
+    static func newPath(in kind: String, _ fileExtension: String) throws -> String {
         guard let home = UserFolder.home(in: ProcessInfo.processInfo.environment) else {
             throw Problem(.missing, "there is no folder for \(kind): HOME is not set", fix: "set HOME, or name a path")
         }
@@ -173,7 +173,7 @@ final class CaptureStore: Sendable {
             if last.name != name { last = (name, 0) }
             while true {
                 last.times += 1
-                let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(ending)"
+                let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(fileExtension)"
                 if !mayExist(path) { return path }
             }
         }

@@ -86,21 +86,21 @@ struct Configuration: Equatable {
     /// - Throws: `Problem` that names the file, line and key, and the allowed values.
     init(_ json: JSON, file: String) throws {
         var fields = try Fields(json, file: file)
-        let standard = Configuration()
-        source = SourceSpec(try fields.string("source", default: standard.source.description))
-        sinks = try fields.strings("sinks", default: standard.sinks.map(\.description)).map { SinkSpec($0) }
+        let defaults = Configuration()
+        source = SourceSpec(try fields.string("source", default: defaults.source.description))
+        sinks = try fields.strings("sinks", default: defaults.sinks.map(\.description)).map { SinkSpec($0) }
         guard !sinks.isEmpty else {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
         if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) } }
-        let start = try fields.string("start", default: standard.start.setting)
+        let start = try fields.string("start", default: defaults.start.setting)
         guard let start = StartMasks(start) else {
             throw fields.wrong("start", "'\(brief(start))'", allowed: "masks, last, none, or look:NAME")
         }
         self.start = start
         var camera = try fields.object("camera")
         self.camera = try Self.picture(&camera, step: 1)
-        when = try camera.choice("when", default: standard.when)
+        when = try camera.choice("when", default: defaults.when)
         try camera.finish()
         var view = try fields.object("view")
         self.view = try Self.viewTransform(&view)
@@ -111,17 +111,17 @@ struct Configuration: Equatable {
         var faces = try fields.object("faces")
         try faces.refuse("most", renamedTo: "max")
         try faces.refuse("smallest", renamedTo: "minSize")
-        self.faces.max = try faces.integer("max", in: Tracker.Settings.allowed, default: standard.faces.max)
+        self.faces.max = try faces.integer("max", in: Tracker.Settings.allowed, default: defaults.faces.max)
         self.faces.minSize = Float(
-            try faces.number("minSize", in: 0.02...0.9, default: Double(standard.faces.minSize)))
-        self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
-        cats = try faces.bool("cats", default: standard.cats)
+            try faces.number("minSize", in: 0.02...0.9, default: Double(defaults.faces.minSize)))
+        self.faces.hold = try faces.number("hold", in: 0...5, default: defaults.faces.hold)
+        cats = try faces.bool("cats", default: defaults.cats)
         try faces.finish()
         var privacy = try fields.object("privacy")
         onLostFace = try privacy.choice("onLostFace", default: LostFaceSetting.mask).value
         try privacy.finish()
         var page = try fields.object("page")
-        port = try page.integer("port", in: 0...65535, default: standard.port)
+        port = try page.integer("port", in: 0...65535, default: defaults.port)
         try page.finish()
         try fields.finish()
     }

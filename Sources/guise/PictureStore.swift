@@ -20,8 +20,8 @@ final class PictureStore: Sendable {
     /// The longer side in pixels to which a larger picture is reduced: more than the frames of calls have.
     private static let maxSide = 2048
     private static let quality = 92
-    /// The ending of a picture's name.
-    private static let pictureEnding = "jpg"
+    /// The fileExtension of a picture's name.
+    private static let pictureExtension = "jpg"
 
     init(folder: String?) { self.folder = folder }
 
@@ -58,8 +58,8 @@ final class PictureStore: Sendable {
         return try naming.withLock { _ in try save(encoded, as: Self.stem(of: name), in: folder) }
     }
 
-    /// A picture or clip in the form in which it is kept, and the ending of its name.
-    private static func encode(_ path: String) throws -> (bytes: [UInt8], ending: String) {
+    /// A picture or clip in the form in which it is kept, and the fileExtension of its name.
+    private static func encode(_ path: String) throws -> (bytes: [UInt8], fileExtension: String) {
         var clip = try Clip(path: path, within: .kept)
         var film: MotionJPEGEncoder?
         if !clip.isPhoto { film = try MotionJPEGEncoder(clip.layout) }
@@ -72,9 +72,9 @@ final class PictureStore: Sendable {
             }
             if result == .nothing { clip.wait() }
         }
-        if let bytes = film.take()?.finish() { return (bytes, MotionJPEG.ending) }
+        if let bytes = film.take()?.finish() { return (bytes, MotionJPEG.fileExtension) }
         guard let first else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
-        return (first, Self.pictureEnding)
+        return (first, Self.pictureExtension)
     }
 
     private static func picture(_ view: borrowing FrameView) throws -> [UInt8]? {
@@ -86,10 +86,10 @@ final class PictureStore: Sendable {
 
     /// Saves a picture under a name that no other one has.
     private func save(
-        _ encoded: (bytes: [UInt8], ending: String), as stem: String, in folder: String
+        _ encoded: (bytes: [UInt8], fileExtension: String), as stem: String, in folder: String
     ) throws -> String {
         let names = names
-        for name in names where name.hasPrefix(stem) && name.hasSuffix(".\(encoded.ending)") {
+        for name in names where name.hasPrefix(stem) && name.hasSuffix(".\(encoded.fileExtension)") {
             let path = "\(folder)/\(name)"
             guard FileVersion(path)?.size == encoded.bytes.count else { continue }
             if let known = try? contents(of: path), known == encoded.bytes { return name }
@@ -102,16 +102,17 @@ final class PictureStore: Sendable {
         try makeOwnFolders(folder)
         var (free, number) = (stem, 1)
         // The page shows names without their endings.
-        while [Self.pictureEnding, MotionJPEG.ending].contains(where: { mayExist("\(folder)/\(free).\($0)") }) {
+        while [Self.pictureExtension, MotionJPEG.fileExtension].contains(where: { mayExist("\(folder)/\(free).\($0)") })
+        {
             number += 1
             free = "\(stem) \(number)"
         }
-        let name = "\(free).\(encoded.ending)"
+        let name = "\(free).\(encoded.fileExtension)"
         try writeOwnFile(encoded.bytes, to: "\(folder)/\(name)", isDurable: true)
         return name
     }
 
-    /// A file's name without its ending, and without what would be a nuisance in a list or in a shell.
+    /// A file's name without its fileExtension, and without what would be a nuisance in a list or in a shell.
     private static func stem(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         let kept = stem.map { $0.isLetter || $0.isNumber || "-_".contains($0) ? $0 : " " }.prefix(40)

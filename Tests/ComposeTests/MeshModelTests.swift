@@ -127,7 +127,7 @@ struct MeshModelTests {
             let piece = try #require(try read(bytes).pieces.first)
             #expect(piece.mesh.vertices.map(\.position).contains([0.5, -2, -0.25]))
             #expect(piece.mesh.vertices.allSatisfy { $0.normal == [0, 0, -1] })
-            #expect(piece.mesh.triangles.count == 6 && !piece.isSheet)
+            #expect(piece.mesh.triangles.count == 6 && !piece.isDoubleSided)
             let corners = piece.mesh.triangles.prefix(3).map { piece.mesh.vertices[Int($0)].position }
             #expect(cross(corners[1] - corners[0], corners[2] - corners[0]).z > 0, "clockwise as seen, y downward")
             // Red: U below 128, V far above.

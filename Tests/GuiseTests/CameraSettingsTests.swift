@@ -33,12 +33,12 @@ import V4L2
             let isAutomatic = values[Self.autoGain] ?? 1
             return [
                 CameraControl(
-                    id: Self.brightness, title: "Brightness", standard: 128, value: values[Self.brightness] ?? 128),
+                    id: Self.brightness, title: "Brightness", defaultValue: 128, value: values[Self.brightness] ?? 128),
                 CameraControl(
-                    id: Self.autoGain, title: "Gain, Automatic", kind: .boolean, range: 0...1, standard: 1,
+                    id: Self.autoGain, title: "Gain, Automatic", kind: .boolean, range: 0...1, defaultValue: 1,
                     value: isAutomatic),
                 CameraControl(
-                    id: Self.gain, title: "Gain", range: 0...100, standard: 20, value: values[Self.gain] ?? 20,
+                    id: Self.gain, title: "Gain", range: 0...100, defaultValue: 20, value: values[Self.gain] ?? 20,
                     isInactive: isAutomatic == 1),
             ]
         }
@@ -104,7 +104,7 @@ import V4L2
         #expect(camera.controls[0].value == 128)
         _ = try store.set(nil, to: "default", of: .camera)
         #expect(try store.remembered(name: "Webcam", bus: "usb-1").isEmpty)
-        #expect(camera.controls.allSatisfy { $0.value == $0.standard })
+        #expect(camera.controls.allSatisfy { $0.value == $0.defaultValue })
         try store.saveChanges()
         #expect(try self.store(camera).remembered(name: "Webcam", bus: "usb-1").isEmpty)
     }

@@ -36,18 +36,19 @@ struct FakeCamera: CameraControls {
     init(refused: Set<UInt32> = []) {
         state = State(
             [
-                CameraControl(id: Self.brightness, title: "Brightness", standard: 128, value: 128),
+                CameraControl(id: Self.brightness, title: "Brightness", defaultValue: 128, value: 128),
                 CameraControl(
                     id: Self.autoWhiteBalance, title: "White Balance, Automatic", kind: .boolean, range: 0...1,
-                    standard: 1, value: 1),
+                    defaultValue: 1, value: 1),
                 CameraControl(
                     id: Self.whiteBalance, title: "White Balance Temperature", range: 2800...6500, step: 10,
-                    standard: 4600, value: 4600, isInactive: true),
+                    defaultValue: 4600, value: 4600, isInactive: true),
                 CameraControl(
-                    id: Self.autoExposure, title: "Auto Exposure", kind: .menu(Self.menu), range: 0...3, standard: 3,
+                    id: Self.autoExposure, title: "Auto Exposure", kind: .menu(Self.menu), range: 0...3,
+                    defaultValue: 3,
                     value: 3),
                 CameraControl(
-                    id: Self.exposure, title: "Exposure Time, Absolute", range: 3...2047, standard: 250, value: 250,
+                    id: Self.exposure, title: "Exposure Time, Absolute", range: 3...2047, defaultValue: 250, value: 250,
                     isInactive: true),
                 CameraControl(id: Self.vendor, title: "LED1 Mode (V)", isInactive: true),
             ], refused: refused)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ControlSettingTests {
     private func setting(_ id: UInt32, _ value: Int32) -> ControlSetting {
-        ControlSetting(id: id, value: value, standard: 128)
+        ControlSetting(id: id, value: value, defaultValue: 128)
     }
 
     @Test func `the user's control values are restored, and nothing else is changed`() {

@@ -77,7 +77,7 @@ struct DeviceTests {
         let device = try Device(path: "/dev/video0")
         let controls = device.controls
         let brightness = try #require(controls.first { $0.name == "brightness" })
-        #expect(brightness.kind == .integer && brightness.range == 0...255 && brightness.standard == 128)
+        #expect(brightness.kind == .integer && brightness.range == 0...255 && brightness.defaultValue == 128)
         // vivid leaves items out of its menu, and its menu of numbers has the Fibonacci numbers.
         let menu = try #require(controls.first { $0.title == "Menu" })
         let numbers = try #require(controls.first { $0.title == "Integer Menu" })

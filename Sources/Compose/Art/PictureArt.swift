@@ -16,9 +16,9 @@ enum PictureFit: String, CaseIterable, Sendable {
 
 extension PictureFit {
     /// The part of a picture without borders that is shown, and its place in the frame. Both start on even pixels.
-    func places(of picture: FrameSize, on frame: FrameSize) -> (part: PixelRect, region: PixelRect) {
+    func fittedRects(of picture: FrameSize, on frame: FrameSize) -> (part: PixelRect, region: PixelRect) {
         /// As much of a length as a share of it, on even pixels in the middle.
-        func middle(_ length: Int, _ share: Double) -> (start: Int, length: Int) {
+        func centered(_ length: Int, _ share: Double) -> (start: Int, length: Int) {
             let kept = min(length, max(min(2, length), Int((Double(length) * min(1, share) / 2).rounded()) * 2))
             return ((length - kept) / 4 * 2, kept)
         }
@@ -29,10 +29,10 @@ extension PictureFit {
         switch self {
         case .stretch, .border: return all
         case .cover:
-            let (x, y) = (middle(picture.width, across / down), middle(picture.height, down / across))
+            let (x, y) = (centered(picture.width, across / down), centered(picture.height, down / across))
             return (PixelRect(x: x.start, y: y.start, width: x.length, height: y.length), all.1)
         case .contain:
-            let (x, y) = (middle(frame.width, down / across), middle(frame.height, across / down))
+            let (x, y) = (centered(frame.width, down / across), centered(frame.height, across / down))
             return (all.0, PixelRect(x: x.start, y: y.start, width: x.length, height: y.length))
         }
     }
@@ -73,18 +73,20 @@ enum PicturePlace: String, CaseIterable, Sendable {
 /// Art for the whole picture, rendered once at the picture's own size.
 struct PictureArt {
     /// A piecewise linear mapping between the picture and the art along one axis.
-    private struct Side {
+    private struct AxisMap {
         /// Coordinates at which pieces begin and end, in art pixels.
         let art: [Float]
         /// The same coordinates in picture pixels.
         let picture: [Float]
 
         /// The art coordinate at a picture coordinate; nil outside the art.
-        func artCoordinate(at: Float) -> Float? {
-            guard let first = picture.first, let last = picture.last, at >= first, at <= last else { return nil }
-            for i in 1..<picture.count where at <= picture[i] {
+        func artCoordinate(at position: Float) -> Float? {
+            guard let first = picture.first, let last = picture.last, position >= first, position <= last else {
+                return nil
+            }
+            for i in 1..<picture.count where position <= picture[i] {
                 let length = picture[i] - picture[i - 1]
-                let part = length > 0 ? (at - picture[i - 1]) / length : 0
+                let part = length > 0 ? (position - picture[i - 1]) / length : 0
                 return art[i - 1] + (art[i] - art[i - 1]) * part
             }
             return art.last
@@ -93,8 +95,8 @@ struct PictureArt {
 
     private let raster: RGBAImage
     private let target: ArtTarget
-    private let across: Side
-    private let down: Side
+    private let across: AxisMap
+    private let down: AxisMap
 
     /// Reads art and fits it to the picture.
     /// - Parameters:
@@ -145,32 +147,35 @@ struct PictureArt {
         let scale = Self.scale(of: art, on: target, fit: fit, size: size)
         let pixels = Point(Float(raster.width), Float(raster.height))
         if size == nil, fit == .border {
-            let thick = (low: Point(border.x, border.y), high: Point(border.z, border.w))
-            across = Self.pieces(thick.low.x, thick.high.x, art.x, pixels.x, scale.x, picture.x)
-            down = Self.pieces(thick.low.y, thick.high.y, art.y, pixels.y, scale.y, picture.y)
+            across = Self.ninePatch(
+                low: border.x, high: border.z, artLength: art.x, artPixels: pixels.x, scale: scale.x, picture: picture.x
+            )
+            down = Self.ninePatch(
+                low: border.y, high: border.w, artLength: art.y, artPixels: pixels.y, scale: scale.y, picture: picture.y
+            )
             return
         }
         let drawn = art * scale
         let edge = margin * picture.y
         let origin = size == nil ? (picture - drawn) / 2 : edge + (picture - drawn - 2 * edge) * place.share
-        across = Side(art: [0, pixels.x], picture: [origin.x, origin.x + drawn.x])
-        down = Side(art: [0, pixels.y], picture: [origin.y, origin.y + drawn.y])
+        across = AxisMap(art: [0, pixels.x], picture: [origin.x, origin.x + drawn.x])
+        down = AxisMap(art: [0, pixels.y], picture: [origin.y, origin.y + drawn.y])
     }
 
     /// Divides one axis into a fixed beginning, a stretched middle and a fixed end.
     /// - Parameters:
     ///   - low: length of the fixed beginning in art units.
     ///   - high: length of the fixed end in art units.
-    ///   - art: length of the whole art in art units.
-    ///   - pixels: length of the whole art in art pixels.
+    ///   - artLength: length of the whole art in art units.
+    ///   - artPixels: length of the whole art in art pixels.
     ///   - scale: picture pixels per art unit in the fixed parts.
     ///   - picture: length of the picture in pixels.
-    private static func pieces(
-        _ low: Float, _ high: Float, _ art: Float, _ pixels: Float, _ scale: Float, _ picture: Float
-    ) -> Side {
-        let perUnit = pixels / art
-        return Side(
-            art: [0, low * perUnit, pixels - high * perUnit, pixels],
+    private static func ninePatch(
+        low: Float, high: Float, artLength: Float, artPixels: Float, scale: Float, picture: Float
+    ) -> AxisMap {
+        let pixelsPerUnit = artPixels / artLength
+        return AxisMap(
+            art: [0, low * pixelsPerUnit, artPixels - high * pixelsPerUnit, artPixels],
             picture: [0, low * scale, max(low * scale, picture - high * scale), picture])
     }
 

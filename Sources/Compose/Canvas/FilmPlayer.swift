@@ -47,7 +47,7 @@ struct FilmPlayer: ~Copyable {
         picture = Frame(layout)
         picture.fillPlaceholderBackground()
         decoded = Frame(film.pictures.layout)
-        let (part, region) = film.fit.places(of: film.pictures.layout.size, on: layout.size)
+        let (part, region) = film.fit.fittedRects(of: film.pictures.layout.size, on: layout.size)
         scaler = FrameScaler(from: decoded.layout, part, to: layout, region)
         if decoder == nil { decoder = try? JPEGDecoder() }
     }

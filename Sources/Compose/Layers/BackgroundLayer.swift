@@ -49,9 +49,9 @@ struct BackgroundLayer: PictureLayer {
     }
 
     /// The options of a layer's user: whose background it is, and the picture.
-    @Sendable fileprivate static func options(_ layer: JSON) -> [String: (option: MaskOption, standard: String?)] {
+    @Sendable fileprivate static func options(_ layer: JSON) -> [String: (option: MaskOption, defaultValue: String?)] {
         let people = layer["people"]?.string ?? People.all.rawValue
-        var options: [String: (option: MaskOption, standard: String?)] = [
+        var options: [String: (option: MaskOption, defaultValue: String?)] = [
             "people": (.palette(People.allCases.map(\.rawValue)), people)
         ]
         if layer["mode"]?.string == Mode.picture.rawValue {
@@ -105,8 +105,8 @@ struct BackgroundLayer: PictureLayer {
                 throw fields.wrong("art", "used together with 'pictures'", allowed: "only one of them")
             }
             let names = pictures.keys.sorted()
-            let standard = try fields.string("picture", default: names[0])
-            guard let own = pictures[standard] else { throw fields.unknown("picture", standard, among: names) }
+            let defaultValue = try fields.string("picture", default: names[0])
+            guard let own = pictures[defaultValue] else { throw fields.unknown("picture", defaultValue, among: names) }
             file = choice.flatMap { pictures[$0] } ?? own
         }
         var warning: String?
@@ -117,7 +117,7 @@ struct BackgroundLayer: PictureLayer {
                 }
                 // Never one of a mask: films are decoded in this process.
                 let loaded =
-                    choice.hasSuffix(".\(MotionJPEG.ending)")
+                    choice.hasSuffix(".\(MotionJPEG.fileExtension)")
                     ? try film(choice, in: folder, fit, context) : try load(choice, in: folder, fit, context)
                 return (loaded.content, loaded.timeline, nil)
             } catch {

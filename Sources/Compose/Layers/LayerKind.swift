@@ -11,7 +11,7 @@ struct LayerKind: Sendable {
 
     /// Reads which options a layer's description gives to the user: each by its name, with its value if the user has
     /// chosen none.
-    typealias Options = @Sendable (_ layer: JSON) -> [String: (option: MaskOption, standard: String?)]
+    typealias Options = @Sendable (_ layer: JSON) -> [String: (option: MaskOption, defaultValue: String?)]
 
     /// Reads the keys that only layers of this kind have.
     typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ context: LayerContext) throws -> Content

@@ -39,7 +39,7 @@ struct MeshLayer: Layer {
             let name = try fields.string("model")
             try reader.add(try MeshModel(file: name, folder: context.folder, range: range), fields)
         }
-        let pieces = reader.pieces.map { $0.upTo(scale: context.target.eyeDistance) }
+        let pieces = reader.pieces.map { $0.droppingLevels(above: context.target.eyeDistance) }
         guard !pieces.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
         }

@@ -43,10 +43,10 @@ struct StampsLayer: PictureLayer {
             throw fields.wrong("art", "an object of \(files.count) pictures", allowed: "1 to \(Self.maxArt)")
         }
         let names = files.keys.sorted()
-        let standard = try Stamp.list(&fields, "items", names: names)
+        let defaultValue = try Stamp.list(&fields, "items", names: names)
         // Those of the user. A list that an older version of the mask has left is replaced by the mask's own.
         let chosen = context.target.choices["items"].flatMap { try? Stamp.list(text: $0, names: names) }
-        placed = try (chosen ?? standard).map { stamp in
+        placed = try (chosen ?? defaultValue).map { stamp in
             let target = context.target
             let side = stamp.size * (stamp.pin == .picture ? Float(target.height) : target.eyeDistance)
             switch stamp.content {

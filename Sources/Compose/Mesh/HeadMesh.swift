@@ -84,7 +84,7 @@ struct HeadMesh: Sendable {
             scratch.begin()
             for vertex in piece.mesh.vertices {
                 let seen = seen(vertex, state)
-                if piece.build == .fur && seen.facing.z > Self.beyond {
+                if piece.surface == .fur && seen.facing.z > Self.beyond {
                     // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
@@ -158,7 +158,7 @@ struct HeadMesh: Sendable {
                 let i = min(Int(phase * Float(count)), count - 1)
                 guard i >= 0 else { continue }
                 let facing = state.view.turned(piece.mesh.vertices[i].normal).z
-                guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
+                guard piece.surface == .doubleSided ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
                 let point = Point(corner.position.x, corner.position.y)
                 guard layer.isDrawn(at: point) else { continue }
@@ -187,7 +187,7 @@ struct HeadMesh: Sendable {
     ) -> SIMD4<Float> {
         let material = piece.material
         // The inner side of a sheet has the opposite normal, and is darker.
-        let isInside = piece.build == .sheet && facing.z > 0
+        let isInside = piece.surface == .doubleSided && facing.z > 0
         return lighting.color(
             material.color, material.finish, normal: isInside ? facing * -1 : facing,
             shade: isInside ? vertex.shade * material.inside : vertex.shade)
@@ -214,7 +214,7 @@ struct HeadMesh: Sendable {
     /// - Parameter scale: pixels per head unit.
     private func surface(_ piece: MeshPiece, _ scale: Float) -> RasterSurface {
         let material = piece.material
-        if piece.build == .fur { return .plain }
+        if piece.surface == .fur { return .plain }
         if material.opacity < 1 { return .glass(opacity: material.opacity) }
         if let picture = material.picture {
             let whole = picture.whole

@@ -8,24 +8,24 @@ struct MeshDetail: Equatable, Sendable {
 
     /// The frame's own resolution.
     static let full = MeshDetail(pixels: 1)
-    private static let least: Float = 0.5
+    private static let minPixels: Float = 0.5
     /// Frames that are enlarged by less than this are as sharp as others.
-    private static let enlarged: Float = 1.2
+    private static let minEnlargement: Float = 1.2
     /// Pixels of motion between two frames from which on a mesh is drawn at half resolution. A camera that exposes for
     /// half of the frame's time blurs the face over more than a pixel then.
-    private static let fast: Float = 2.5
+    private static let fastMotion: Float = 2.5
 
     /// The fewest drawn pixels between the eyes: smaller meshes cost little, and the blur of their contact shadow, a
     /// tenth of this, is as wide as a cell of shadow.
-    private static let smallest: Float = 80
+    private static let minEyeDistance: Float = 80
     /// The detail from which on enlarging costs as much as it saves.
-    private static let worthwhile: Float = 0.85
+    private static let maxReducedPixels: Float = 0.85
 
     private init(pixels: Float) { self.pixels = pixels }
 
     /// The detail of a frame that was enlarged from a smaller one.
     init(enlargement: Float) {
-        self.init(pixels: enlargement > Self.enlarged ? max(Self.least, 1 / enlargement) : 1)
+        self.init(pixels: enlargement > Self.minEnlargement ? max(Self.minPixels, 1 / enlargement) : 1)
     }
 
     /// The detail on a head.
@@ -33,8 +33,8 @@ struct MeshDetail: Equatable, Sendable {
     ///   - motion: pixels of the frame from one frame to the next.
     ///   - scale: pixels of the frame between the eyes.
     func reduced(by motion: Float, scale: Float) -> MeshDetail {
-        let wanted = max(motion > Self.fast ? Self.least : pixels, Self.smallest / max(scale, 1))
-        return wanted < Self.worthwhile ? MeshDetail(pixels: wanted) : .full
+        let wanted = max(motion > Self.fastMotion ? Self.minPixels : pixels, Self.minEyeDistance / max(scale, 1))
+        return wanted < Self.maxReducedPixels ? MeshDetail(pixels: wanted) : .full
     }
 
     /// Whether a picture of this detail may be shown where another one is wanted. A small lack is invisible, and a head

@@ -13,7 +13,7 @@ struct MeshModel {
         let mesh: Mesh
         let material: Material
         /// Whether it is visible from both sides.
-        let isSheet: Bool
+        let isDoubleSided: Bool
     }
 
     let pieces: [Piece]
@@ -57,7 +57,7 @@ struct MeshModel {
             let look = (piece.roughness, piece.metal, piece.is_blended != 0, piece.is_two_sided != 0)
             let material = Material(
                 linear: color, roughness: look.0, metal: look.1, isBlended: look.2, picture: picture, range: range)
-            pieces.append(Piece(mesh: mesh, material: material, isSheet: look.3))
+            pieces.append(Piece(mesh: mesh, material: material, isDoubleSided: look.3))
         }
         self.pieces = pieces
     }

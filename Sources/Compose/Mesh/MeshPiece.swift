@@ -4,18 +4,18 @@ import Frames
 struct MeshPiece: Sendable {
     let mesh: Mesh
     private(set) var material: Material
-    let build: Build
+    let surface: Surface
     /// The width and height of the material's picture on the mesh in head units, where it is stretched most.
     let stretch: SIMD2<Float>
 
-    init(mesh: Mesh, material: Material, build: Build) {
-        (self.mesh, self.material, self.build) = (mesh, material, build)
+    init(mesh: Mesh, material: Material, surface: Surface) {
+        (self.mesh, self.material, self.surface) = (mesh, material, surface)
         stretch = material.picture == nil ? .zero : mesh.stretch
     }
 
     /// A copy without the levels of the picture that are finer than needed.
     /// - Parameter scale: the most pixels per head unit.
-    func upTo(scale: Float) -> MeshPiece {
+    func droppingLevels(above scale: Float) -> MeshPiece {
         var piece = self
         piece.material.picture = material.picture.map {
             $0.upTo(scale: texelScale($0, scale) * $0.whole.density)
@@ -31,11 +31,11 @@ struct MeshPiece: Sendable {
     }
 
     /// Kinds of surfaces.
-    enum Build {
+    enum Surface {
         /// A closed surface, visible only from outside.
-        case body
+        case closed
         /// An open surface, visible from both sides.
-        case sheet
+        case doubleSided
         /// Blades, lit like the surface they stand on.
         case fur
     }

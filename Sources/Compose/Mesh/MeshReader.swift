@@ -114,9 +114,9 @@ struct MeshReader {
             throw part.wrong("shape", "missing", allowed: Kind.allCases.map(\.rawValue).joined(separator: ", "))
         }
         let material = try material(&part)
-        var (mesh, isSheet) = try shape(kind, &part)
+        var (mesh, isDoubleSided) = try shape(kind, &part)
         try part.refuse("sheet", renamedTo: "doubleSided")
-        isSheet = try part.bool("doubleSided", default: isSheet)
+        isDoubleSided = try part.bool("doubleSided", default: isDoubleSided)
         try bend(&mesh, &part)
         try roughen(&mesh, &part)
         let own = try part.affineMap3D()
@@ -136,7 +136,7 @@ struct MeshReader {
             let k = Float(copy)
             let turned = AffineMap3D(at: about + move * k, turn: turn * k).after(AffineMap3D(at: about * -1))
             let map = frame.after(turned)
-            try add(mesh, map, material, isSheet ? .sheet : .body, part)
+            try add(mesh, map, material, isDoubleSided ? .doubleSided : .closed, part)
             if let fur { try add(fur, map, material, .fur, part) }
             if swings, pivot == nil { pivot = map(own.shift) }
         }
@@ -158,19 +158,20 @@ struct MeshReader {
     /// - Throws: `Problem` if there are too many triangles together with the parts.
     mutating func add(_ model: MeshModel, _ fields: Fields) throws {
         for piece in model.pieces {
-            try add(piece.mesh, frame, piece.material, piece.isSheet ? .sheet : .body, fields, key: "model")
+            try add(
+                piece.mesh, frame, piece.material, piece.isDoubleSided ? .doubleSided : .closed, fields, key: "model")
         }
     }
 
     private mutating func add(
-        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ build: MeshPiece.Build, _ part: Fields,
+        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ surface: MeshPiece.Surface, _ part: Fields,
         key: String = "shape"
     ) throws {
         var placed = mesh
         placed.transform(map)
         guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
         else { throw part.wrong(key, "too large to be drawn", allowed: "smaller sizes and scales") }
-        pieces.append(MeshPiece(mesh: placed, material: material, build: build))
+        pieces.append(MeshPiece(mesh: placed, material: material, surface: surface))
         let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         guard triangles <= Mesh.maxTriangles, vertices <= Mesh.maxVertices else {

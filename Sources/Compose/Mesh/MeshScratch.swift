@@ -90,6 +90,6 @@ struct MeshScratch: ~Copyable {
     ) {
         rasterizer.draw(
             corners.span.extracting(first..<first + piece.mesh.vertices.count), piece.mesh.triangles.span,
-            faces: piece.build == .body ? .front : .both, surface)
+            faces: piece.surface == .closed ? .front : .both, surface)
     }
 }

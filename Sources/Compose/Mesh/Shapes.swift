@@ -268,6 +268,10 @@ enum Shape {
     }
 }
 
+/// Large odd factors, one for each axis, so that neighbouring corners get unlike keys (a spatial hash; Teschner et al.,
+/// "Optimized Spatial Hashing for Collision Detection of Deformable Objects", 2003). Others would do as well.
+private let hashFactors: [3 of UInt64] = [0x8da6_b343, 0xd816_3841, 0xcb1a_b31f]
+
 /// Value noise in space: random values at integer coordinates, smoothly interpolated; -1...1.
 func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
     let base = p.rounded(.down)
@@ -275,9 +279,8 @@ func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
     let s = f * f * (SIMD3(repeating: 3) - f * 2)
     func value(_ x: Float, _ y: Float, _ z: Float) -> Float {
         let corner = base + [x, y, z]
-        let key =
-            UInt64(bitPattern: Int64(corner.x)) &* 0x8da6_b343 ^ UInt64(bitPattern: Int64(corner.y)) &* 0xd816_3841
-            ^ UInt64(bitPattern: Int64(corner.z)) &* 0xcb1a_b31f
+        var key: UInt64 = 0
+        for i in 0..<3 { key ^= UInt64(bitPattern: Int64(corner[i])) &* hashFactors[i] }
         var random = SplitMix64(seed: seed ^ key)
         return random.next() * 2 - 1
     }

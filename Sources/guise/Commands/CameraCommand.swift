@@ -29,7 +29,8 @@ extension CameraReply.Control {
             }
         func text(_ value: Int) -> String { values.text(of: Int32(clamping: value)) }
         let state = automatic == true ? ["automatic now"] : inactive ? ["without effect now"] : []
-        return "\(name): \(text(value)) (\(([allowed, "default \(text(standard))"] + state).joined(separator: "; ")))"
+        return
+            "\(name): \(text(value)) (\(([allowed, "default \(text(defaultValue))"] + state).joined(separator: "; ")))"
     }
 }
 

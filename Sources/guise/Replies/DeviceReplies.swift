@@ -73,7 +73,7 @@ struct CameraReply: Codable, Sendable {
         let max: Int
         let step: Int
         /// The camera's own default.
-        let standard: Int
+        let defaultValue: Int
         let value: Int
         /// The items of a menu.
         let items: [Item]?
@@ -85,13 +85,14 @@ struct CameraReply: Codable, Sendable {
         let autoControl: String?
 
         private enum CodingKeys: String, CodingKey {
-            case name, title, kind, min, max, step, standard = "default", value, items, inactive, automatic, autoControl
+            case name, title, kind, min, max, step, defaultValue = "default", value, items, inactive, automatic,
+                autoControl
         }
 
         init(_ control: CameraControl, among controls: [CameraControl]) {
             (name, title) = (control.name, control.title)
             (min, max) = (Int(control.range.lowerBound), Int(control.range.upperBound))
-            (step, standard, value) = (Int(control.step), Int(control.standard), Int(control.value))
+            (step, defaultValue, value) = (Int(control.step), Int(control.defaultValue), Int(control.value))
             switch control.kind {
             case .integer: (kind, items) = (.integer, nil)
             case .boolean: (kind, items) = (.boolean, nil)
