@@ -112,6 +112,7 @@ struct HeadMesh: Sendable {
             scratch.occlude(occluder.covered, state.view, detail, hides: false)
             scratch.occlude(occluder.mesh, state.view, detail, hides: true)
         }
+        candidates(&scratch.candidates, among: scratch.corners, state)
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
             // Transparent pieces come last.
@@ -125,9 +126,10 @@ struct HeadMesh: Sendable {
                     first += count
                 }
             }
+            scratch.findVisibleCandidates()
             scratch.rasterizer.resolve(into: &scratch.layer)
         }
-        recordCorners(on: &scratch.impostors.entries[slot], scratch.layer, scratch.corners, detail, state)
+        recordCorners(on: &scratch, slot, detail)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
                 in: &scratch.layer, offset: fall * detail.pixels, blur: 0.1 * scale * detail.pixels, strength: shadow,
@@ -137,14 +139,13 @@ struct HeadMesh: Sendable {
         return true
     }
 
-    /// Records the positions and colours of visible corners, some from each piece.
-    /// - Parameters:
-    ///   - layer: the drawn picture, without its shadow.
-    ///   - corners: of all pieces, in their order, in drawn pixels.
-    private func recordCorners(
-        on impostor: inout Impostor, _ layer: borrowing LayerBuffer, _ corners: borrowing [RasterVertex],
-        _ detail: MeshDetail, _ state: FrameState
+    /// Selects corners that face the camera, some from each piece. Those that turn out to be visible become the
+    /// impostor's reference corners.
+    /// - Parameter corners: of all pieces, in their order, in drawn pixels.
+    private func candidates(
+        _ candidates: inout [MeshScratch.Candidate], among corners: borrowing [RasterVertex], _ state: FrameState
     ) {
+        candidates.removeAll(keepingCapacity: true)
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
         var first = 0
@@ -159,13 +160,21 @@ struct HeadMesh: Sendable {
                 guard i >= 0 else { continue }
                 let facing = state.view.turned(piece.mesh.vertices[i].normal).z
                 guard piece.surface == .doubleSided ? abs(facing) > Self.onEdge : facing < 0 else { continue }
-                let corner = corners[first + i]
-                let point = Point(corner.position.x, corner.position.y)
-                guard layer.isDrawn(at: point) else { continue }
-                impostor.recordCorner(
-                    Impostor.Corner(piece: number, vertex: i, position: detail.shown(point), color: corner.color))
+                candidates.append(MeshScratch.Candidate(piece: number, vertex: i, corner: corners[first + i]))
             }
             first += count
+        }
+    }
+
+    /// Records the visible corners, once the picture is drawn without its shadow.
+    private func recordCorners(on scratch: inout MeshScratch, _ slot: Int, _ detail: MeshDetail) {
+        for candidate in scratch.candidates where candidate.isVisible {
+            let point = Point(candidate.corner.position.x, candidate.corner.position.y)
+            guard scratch.layer.isDrawn(at: point) else { continue }
+            scratch.impostors.entries[slot].recordCorner(
+                Impostor.Corner(
+                    piece: candidate.piece, vertex: candidate.vertex, position: detail.shown(point),
+                    color: candidate.corner.color))
         }
     }
 

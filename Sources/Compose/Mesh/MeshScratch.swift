@@ -5,12 +5,27 @@ struct MeshScratch: ~Copyable {
     var rasterizer = Rasterizer()
     var impostors = ImpostorCache()
     var corners: [RasterVertex] = []
+    /// The corners from which an impostor's reference corners are chosen.
+    var candidates: [Candidate] = []
     /// What is being drawn.
     var layer = LayerBuffer()
     /// The detail that the frame can show.
     var detail = MeshDetail.full
     /// Whether slightly outdated impostors may be shown once more and redrawn by `drawDeferred`.
     var mayLag = false
+    /// A corner that faces the camera, in drawn pixels.
+    struct Candidate {
+        /// Index of the mesh in the layer.
+        let piece: Int
+        /// Index of the vertex in the mesh.
+        let vertex: Int
+        let corner: RasterVertex
+        /// Whether nothing hides it.
+        var isVisible = false
+    }
+
+    /// The distance behind what was drawn, in head units, up to which a corner counts as visible: samples lie beside it.
+    private static let visibleDepth: Float = 0.1
     private var deferred: [HeadMesh.DrawCall] = []
     private var first = 0
 
@@ -54,6 +69,22 @@ struct MeshScratch: ~Copyable {
             impostors.entries[slot].layer.draw(layer, by: detail.enlargement)
         }
         impostors.entries[slot].layer.markArt()
+    }
+
+    /// Marks the candidates in the rasterizer's band that are visible. A hidden corner moves unlike what is seen there
+    /// when the head turns, and would call a good picture outdated.
+    mutating func findVisibleCandidates() {
+        let region = rasterizer.drawnRegion
+        for i in candidates.indices {
+            let position = candidates[i].corner.position
+            let (x, y) = (Int(position.x.rounded()), Int(position.y.rounded()))
+            guard x >= region.x, x < region.x + region.width, y >= region.y, y < region.y + region.height else {
+                continue
+            }
+            // Depths are -1 over the distance; nothing is infinitely far.
+            let drawn = rasterizer.depths(x: x, y: y).max()
+            candidates[i].isVisible = drawn > 0 || -1 / position.z - Self.visibleDepth <= -1 / drawn
+        }
     }
 
     /// Starts a mesh: the corners appended from now on belong to it.

@@ -240,9 +240,14 @@ public struct Grain: Sendable {
         }
     }
 
-    /// The nearest depths at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
+    /// The nearest depths at the four samples of a pixel of the frame; infinite where nothing was drawn.
     public func depths(x: Int, y: Int) -> SIMD4<Float> {
         depth[(y - region.y - band.lowerBound) * region.width + x - region.x]
+    }
+
+    /// The band that is being drawn, pixels of the frame.
+    public var drawnRegion: PixelRect {
+        PixelRect(x: region.x, y: region.y + band.lowerBound, width: region.width, height: band.count)
     }
 
     /// Averages the band's samples into `layer`, which must have the same region, and resets the samples.
