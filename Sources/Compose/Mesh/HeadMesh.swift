@@ -146,6 +146,7 @@ struct HeadMesh: Sendable {
         _ candidates: inout [MeshScratch.Candidate], among corners: borrowing [RasterVertex], _ state: FrameState
     ) {
         candidates.removeAll(keepingCapacity: true)
+        candidates.reserveCapacity(max(Impostor.maxReferenceCorners, 4 * pieces.count))
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
         var first = 0
