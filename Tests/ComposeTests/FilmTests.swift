@@ -114,7 +114,7 @@ import Testing
         #expect(try shown("cover") == (320, 180))
         #expect(try shown("stretch") == (320, 180))
         #expect(try shown("contain") == (180, 180))
-        let places = PictureFit.cover.places(
+        let places = PictureFit.cover.fittedRects(
             of: FrameSize(width: 960, height: 540), on: FrameSize(width: 720, height: 720))
         #expect(places.part == PixelRect(x: 210, y: 0, width: 540, height: 540))
         #expect(places.region == PixelRect(x: 0, y: 0, width: 720, height: 720))
