@@ -165,10 +165,12 @@ public struct BackgroundPainter: ~Copyable {
         }
         let tallest = spans.max() ?? 0
         let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
-        let person = unsafe outline.coefficients
-        unsafe kernels.pointee.weigh(
-            cells.y.base, outline.isFresh ? person.a : nil, outline.isFresh ? person.b : nil, count, Self.covered,
-            Self.bright, isShining ? Self.shine : 0, weights.base)
+        let (luma, shine) = unsafe (cells.y.base, isShining ? Self.shine : 0)
+        outline.withCoefficients { a, b in
+            unsafe kernels.pointee.weigh(
+                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright, shine,
+                weights.base)
+        }
         let (weights, weighted) = unsafe (weights.base, weighted.base)
         unsafe spans.withUnsafeBufferPointer { spans in
             guard let spans = spans.baseAddress else { return }
