@@ -165,13 +165,13 @@ public struct BackgroundPainter: ~Copyable {
         }
         let tallest = spans.max() ?? 0
         let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
-        let (luma, shine) = unsafe (cells.y.base, isShining ? Self.shine : 0)
+        let (weights, weighted) = unsafe (weights.base, weighted.base)
+        let luma = unsafe cells.y.base
         outline.withCoefficients { a, b in
             unsafe kernels.pointee.weigh(
-                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright, shine,
-                weights.base)
+                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright,
+                isShining ? Self.shine : 0, weights)
         }
-        let (weights, weighted) = unsafe (weights.base, weighted.base)
         unsafe spans.withUnsafeBufferPointer { spans in
             guard let spans = spans.baseAddress else { return }
             unsafe kernels.pointee.disc(
