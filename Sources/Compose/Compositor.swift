@@ -42,8 +42,9 @@ public struct Compositor: ~Copyable {
     /// afterwards. A run of the network costs 1 to 2 ms.
     private static let (newInterval, unsureInterval, sureInterval) = (0.25, 0.8, 4.0)
     private static let enoughSizes = 5
-    /// Size ratio at which another face becomes the largest. It keeps two faces of similar size from alternating.
-    private static let larger: Float = 1.2
+    /// Size ratio at which another face becomes the largest, here and for the zoom. It keeps two faces of similar size
+    /// from alternating.
+    static let replacingRatio: Float = 1.2
 
     /// Prepares to draw masks.
     /// - Parameters:
@@ -306,7 +307,7 @@ public struct Compositor: ~Copyable {
         // role until somebody else is clearly larger.
         if let last = scene.trackedFaces.last?.face {
             let kept = scene.trackedFaces.first { $0.face.id == largest }?.face
-            if kept.map({ last.head.scale > Self.larger * $0.head.scale }) ?? true { largest = last.id }
+            if kept.map({ last.head.scale > Self.replacingRatio * $0.head.scale }) ?? true { largest = last.id }
         }
     }
 

@@ -48,8 +48,6 @@ public struct FaceZoom: Sendable {
     private static let (nearEnough, slowEnough): (Float, Float) = (1.0 / 4000, 1.0 / 1000)
     /// Seconds for which the view waits for a face that isn't seen.
     private static let timeout = 2.0
-    /// Size ratio at which the view changes to another, larger face.
-    private static let larger: Float = 1.25
     /// The most seconds between two frames that count as time to move in.
     private static let longest = 0.1
 
@@ -93,7 +91,7 @@ public struct FaceZoom: Sendable {
             if best.map({ faces[i].head.scale > faces[$0].head.scale }) ?? true { best = i }
         }
         guard let best else { return nil }
-        let isLarger = kept.map { faces[best].head.scale > Self.larger * faces[$0].head.scale } ?? true
+        let isLarger = kept.map { faces[best].head.scale > Compositor.replacingRatio * faces[$0].head.scale } ?? true
         let index = isLarger ? best : kept ?? best
         return (faces[index].id, faces[index].head)
     }

@@ -165,11 +165,13 @@ public struct BackgroundPainter: ~Copyable {
         }
         let tallest = spans.max() ?? 0
         let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
-        let person = unsafe outline.coefficients
-        unsafe kernels.pointee.weigh(
-            cells.y.base, outline.isFresh ? person.a : nil, outline.isFresh ? person.b : nil, count, Self.covered,
-            Self.bright, isShining ? Self.shine : 0, weights.base)
         let (weights, weighted) = unsafe (weights.base, weighted.base)
+        let luma = unsafe cells.y.base
+        outline.withCoefficients { a, b in
+            unsafe kernels.pointee.weigh(
+                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright,
+                isShining ? Self.shine : 0, weights)
+        }
         unsafe spans.withUnsafeBufferPointer { spans in
             guard let spans = spans.baseAddress else { return }
             unsafe kernels.pointee.disc(

@@ -343,9 +343,9 @@ public struct OutlineTracker: ~Copyable {
         cells = consume current
     }
 
-    /// The matte at each cell, as coefficients of its luma: a * luma + b, clamped to 0...1.
-    var coefficients: (a: UnsafePointer<Float>, b: UnsafePointer<Float>) {
-        unsafe (UnsafePointer(a.base), UnsafePointer(b.base))
+    /// Lends the matte at each cell, as coefficients of its luma: a * luma + b, clamped to 0...1.
+    func withCoefficients(_ body: (_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>) -> Void) {
+        unsafe body(a.base, b.base)
     }
 }
 

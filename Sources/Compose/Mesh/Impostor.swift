@@ -5,6 +5,10 @@ import SystemKit
 /// a fifth of the cost of drawing it. Some of the mesh's corners, projected and lit in each frame, tell whether that is
 /// accurate enough. (An impostor, after Maciel and Shirley, "Visual navigation of large environments using textured
 /// clusters", 1995, with a measured error instead of an estimated one.)
+///
+/// A finer map does not help: a field that interpolates what an affine map leaves at the corners (Gaussians of 0.15 to
+/// 0.5 eye distances, each corner judged by the others) would save 0 to 15 % of the drawings of three hats in two clips
+/// of talking heads, since what is left jumps where a brim lies before a crown.
 struct Impostor: ~Copyable {
     /// The layer and the face that an impostor belongs to.
     struct Owner: Equatable {
