@@ -46,8 +46,8 @@ def firefox(profile, address):
     return [*size, "firefox-esr", "--headless", "--no-remote", "--profile", profile, address]
 
 
-# Root's Chromium raises the priority of its busiest threads, which a user's can't do: in a machine of one slow processor
-# that leaves Guise a few per cent of it.
+# Root's Chromium raises the priority of its busiest threads, which a user's can't do: that leaves Guise a few per cent
+# of one slow processor.
 ORDINARY = ["setpriv", "--bounding-set=-sys_nice"]
 
 # A page's origin is part of what a browser remembers of cameras.
