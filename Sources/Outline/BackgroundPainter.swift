@@ -167,7 +167,7 @@ public struct BackgroundPainter: ~Copyable {
         let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
         let (weights, weighted) = unsafe (weights.base, weighted.base)
         let luma = unsafe cells.y.base
-        outline.withCoefficients { a, b in
+        unsafe outline.withCoefficients { a, b in
             unsafe kernels.pointee.weigh(
                 luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright,
                 isShining ? Self.shine : 0, weights)
