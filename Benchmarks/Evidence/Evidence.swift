@@ -6,13 +6,13 @@ import SystemKit
 @testable import Track
 
 /// Prints what the verifiers say about the detections in photos and clips, for Benchmarks/verifier.py to learn from:
-/// `verifier-features CASCADES PATCHES EVERY FILE...`.
+/// `verifier-evidence CASCADES PATCHES EVERY FILE...`.
 ///
 /// Photos are searched as `Tracker.searchWhole` does. Of clips every so-manyth frame is searched, at one size, under
 /// the tracker's three tilts. A line has, separated by tabs: file, frame, the tile's tilt, votes, the cascade's
-/// eye distance, the fit residual, alt, lbp, worse and better eye of `VerifierFeatures`, and x and y of the mean of eyes, nose
-/// and mouth, of the right eye and of the left one, and pattern and log-odds as they are now. Each line's patch is
-/// appended to PATCHES. A file has a line with nothing but its name first.
+/// eye distance, the fit residual, alt, lbp, worse and better eye of `VerifierFeatures`, and x and y of the mean of
+/// eyes, nose and mouth, of the right eye and of the left one, and pattern and log-odds as they are now. Each line's
+/// patch is appended to PATCHES. A file has a line with nothing but its name first.
 @main struct EvidencePrinter {
     /// Log-odds below which a detection is left out: far below `Thresholds.candidateLogOdds`.
     private static let hopeless: Float = -6

@@ -24,7 +24,8 @@ struct MeshScratch: ~Copyable {
         var isVisible = false
     }
 
-    /// The distance behind what was drawn, in head units, up to which a corner counts as visible: samples lie beside it.
+    /// The distance behind what was drawn, in head units, up to which a corner counts as visible: samples lie beside
+    /// it.
     private static let visibleDepth: Float = 0.1
     private var deferred: [HeadMesh.DrawCall] = []
     private var first = 0
