@@ -21,7 +21,7 @@ import SystemKit
     static func main() throws {
         let words = CommandLine.arguments
         guard words.count > 4, let every = Int(words[3]), every > 0 else {
-            throw Problem(.invalid, "verifier-features CASCADES PATCHES EVERY FILE...", fix: "give all of them")
+            throw Problem(.invalid, "verifier-evidence CASCADES PATCHES EVERY FILE...", fix: "give all of them")
         }
         let model = try LandmarkModel(path: LandmarkModel.debianPath, cache: nil)
         var detector = try FaceDetector(catalog: try CascadeCatalog(folder: words[1]), cache: nil)
