@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Asserts in a browser what the W3C's specification of media capture demands of a camera, with the USB camera.
 
-    media.py SERVICE FRAMES BROWSER
+    media.py SERVICE FRAMES BROWSER GO
 
-SERVICE is the program guise-camera, which is started here, and once more in between. A program feeds it. BROWSER is
-chromium or firefox. Prints a line for each check: ok or FAILED, and what was checked. FRAMES are read in the smallest
+SERVICE is the program guise-camera, which is started here, and once more in between. A program feeds it, and makes the
+file GO when it does: only then is BROWSER started, chromium or firefox. Prints a line for each check: ok or FAILED, and what was checked. FRAMES are read in the smallest
 size.
 """
 import glob
@@ -17,7 +17,7 @@ import time
 
 import browsers
 
-SERVICE, FRAMES, BROWSER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+SERVICE, FRAMES, BROWSER, GO = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>media</title><video muted playsinline></video><script>
 const say = async (what, body = '') => (await fetch('/' + what, {method: 'POST', body})).text()
@@ -129,6 +129,8 @@ def unplug():
 
 plug()
 print("plugged in", flush=True)
+while not os.path.exists(GO):
+    time.sleep(0.2)
 with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
     browsers.show(PAGE.replace("WHAT", "run"), answer, profile, getattr(browsers, BROWSER))
     unplug()
