@@ -456,7 +456,7 @@ def check_features(guise, first, second):
                            f"what is added to the tinted picture correlates with its edges by {likeness_of_edges:.2f}")
 
     pins = [{"art": theirs[POINTS.index(name)].tolist(), "face": name} for name in ("right_eye", "left_eye", "mouth")]
-    layer = {"kind": "face blend", "mode": "multiply", "art": "other.png", "pins": pins}
+    layer = {"kind": "faceblend", "mode": "multiply", "art": "other.png", "pins": pins}
     after = guise.wear(wearer, "merged", [layer], {"other.png": np.dstack([other, inner_face(other, theirs)])})
     warped = onto(other, theirs, wearer, points)
     own, foreign = likeness(after, wearer, points), likeness(after, warped, points)

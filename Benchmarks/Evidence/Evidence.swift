@@ -77,7 +77,9 @@ import SystemKit
         }
     }
 
-    private static func line(_ path: String, _ frame: Int, _ found: Detection, _ features: VerifierFeatures, _ fit: Fit) {
+    private static func line(
+        _ path: String, _ frame: Int, _ found: Detection, _ features: VerifierFeatures, _ fit: Fit
+    ) {
         let eyes = EyePair(fit.landmarks)
         let mouth = (fit.landmarks[48] + fit.landmarks[54]) / 2
         let middle = (eyes.right + eyes.left + fit.landmarks[30] + mouth) / 4

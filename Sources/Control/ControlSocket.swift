@@ -75,7 +75,7 @@ public struct Listener: ~Copyable, Sendable {
             let other = unsafe clinux_local_connect(path, 1)
             if other >= 0 {
                 defer { close(other) }
-                let holder = Self.peer(of: other).map { processName($0.process) } ?? "another program"
+                let holder = Self.peer(of: other).map { "\(RunningProcess($0.process))" } ?? "another program"
                 throw Self.busy(path, holder)
             }
             if removeFile(path) { made = unsafe clinux_local_listen(path) }

@@ -7,7 +7,7 @@ import SystemKit
 /// accepted, which is what `MotionJPEGEncoder` makes: libjpeg-turbo then meets neither progressive pictures, which can
 /// take minutes, nor pictures of a size or sampling that it wasn't prepared for.
 public struct MotionJPEG: Sendable {
-    /// The fileExtension of a file's name.
+    /// The extension of a file's name.
     public static let fileExtension = "mjpeg"
     /// Pictures per second.
     public static let rate = 15

@@ -72,7 +72,7 @@ import USBCamera
                     switch reason {
                     case .busy:
                         Problem(
-                            .busy, "could not feed the camera: \(processName(CInt(clamping: process))) feeds it",
+                            .busy, "could not feed the camera: \(RunningProcess(CInt(clamping: process))) feeds it",
                             fix: "stop that program")
                     case .forbidden:
                         Problem(

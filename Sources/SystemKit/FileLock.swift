@@ -39,7 +39,8 @@ public struct FileLock: ~Copyable, Sendable {
             }
             close(descriptor)
             guard code == EWOULDBLOCK else { throw .system(code) }
-            throw .held(by: firstLine(ofFile: path).flatMap { CInt($0) }.map { processName($0) } ?? "another guise")
+            throw .held(
+                by: firstLine(ofFile: path).flatMap { CInt($0) }.map { "\(RunningProcess($0))" } ?? "another guise")
         }
         _ = ftruncate(descriptor, 0)
         let line = Array("\(getpid())\n".utf8)

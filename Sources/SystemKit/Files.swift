@@ -261,6 +261,3 @@ public func firstLine(ofFile path: String) -> String? {
     let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     return line.isEmpty ? nil : line
 }
-
-/// A process's name and id: "firefox (1234)".
-public func processName(_ id: CInt) -> String { RunningProcess(id).description }

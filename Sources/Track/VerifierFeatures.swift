@@ -1,7 +1,7 @@
 import Frames
 
-/// The features by which a fit is told to be of a face or not. Cascades count as the logarithm of one plus the number
-/// of windows that pass there.
+/// The features from which the verifier decides whether a fit is of a face. A cascade's feature is the logarithm of one
+/// plus the number of its windows that pass there.
 struct VerifierFeatures: Sendable {
     /// How far two fits from opposite sides disagree, in eye distances.
     var fitResidual: Float

@@ -20,7 +20,7 @@ final class PictureStore: Sendable {
     /// The longer side in pixels to which a larger picture is reduced: more than the frames of calls have.
     private static let maxSide = 2048
     private static let quality = 92
-    /// The fileExtension of a picture's name.
+    /// The extension of a picture's name.
     private static let pictureExtension = "jpg"
 
     init(folder: String?) { self.folder = folder }
@@ -58,7 +58,7 @@ final class PictureStore: Sendable {
         return try naming.withLock { _ in try save(encoded, as: Self.stem(of: name), in: folder) }
     }
 
-    /// A picture or clip in the form in which it is kept, and the fileExtension of its name.
+    /// A picture or clip in the form in which it is kept, and the extension of its name.
     private static func encode(_ path: String) throws -> (bytes: [UInt8], fileExtension: String) {
         var clip = try Clip(path: path, within: .kept)
         var film: MotionJPEGEncoder?
@@ -112,7 +112,7 @@ final class PictureStore: Sendable {
         return name
     }
 
-    /// A file's name without its fileExtension, and without what would be a nuisance in a list or in a shell.
+    /// A file's name without its extension, and without what would be a nuisance in a list or in a shell.
     private static func stem(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         let kept = stem.map { $0.isLetter || $0.isNumber || "-_".contains($0) ? $0 : " " }.prefix(40)

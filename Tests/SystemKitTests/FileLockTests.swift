@@ -34,7 +34,7 @@ import Testing
         do {
             let first = try FileLock(path)
             let said = Self.outcome(of: path)
-            #expect(said == "held by \(processName(getpid()))" && said.hasSuffix("(\(getpid()))"))
+            #expect(said == "held by \(RunningProcess(getpid()))" && said.hasSuffix("(\(getpid()))"))
             #expect(Self.outcome(of: scratch.path("b.lock")) == "locked", "another file is another lock")
             withExtendedLifetime(first) {}
         }
@@ -60,7 +60,7 @@ import Testing
             withExtendedLifetime(lock) {}
         }
         try #require(inherited >= 0)
-        #expect(Self.outcome(of: path) == "held by \(processName(getpid()))")
+        #expect(Self.outcome(of: path) == "held by \(RunningProcess(getpid()))")
         close(inherited)
         #expect(Self.outcomeOnceFree(of: path) == "locked")
     }
@@ -140,6 +140,6 @@ import Testing
         }
         report.hasEnded.wait()
         let text = report.text.withLock { $0 }
-        #expect(text == "held by \(processName(getpid())), then locked")
+        #expect(text == "held by \(RunningProcess(getpid())), then locked")
     }
 }

@@ -112,7 +112,7 @@ struct HeadMesh: Sendable {
             scratch.occlude(occluder.covered, state.view, detail, hides: false)
             scratch.occlude(occluder.mesh, state.view, detail, hides: true)
         }
-        candidates(&scratch.candidates, among: scratch.corners, state)
+        selectCandidates(&scratch.candidates, among: scratch.corners, state)
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
             // Transparent pieces come last.
@@ -142,7 +142,7 @@ struct HeadMesh: Sendable {
     /// Selects corners that face the camera, some from each piece. Those that turn out to be visible become the
     /// impostor's reference corners.
     /// - Parameter corners: of all pieces, in their order, in drawn pixels.
-    private func candidates(
+    private func selectCandidates(
         _ candidates: inout [MeshScratch.Candidate], among corners: borrowing [RasterVertex], _ state: FrameState
     ) {
         candidates.removeAll(keepingCapacity: true)

@@ -33,14 +33,6 @@ final class ChangeHistory: Sendable {
         let earlier: Earlier
     }
 
-    enum Direction {
-        case undo, redo
-
-        fileprivate var from: WritableKeyPath<State, [Step]> { self == .undo ? \.done : \.undone }
-        fileprivate var to: WritableKeyPath<State, [Step]> { self == .undo ? \.undone : \.done }
-        fileprivate var emptyMessage: String { "there is nothing to \(self == .undo ? "undo" : "redo")" }
-    }
-
     fileprivate struct State {
         var done: [Step] = []
         var undone: [Step] = []
@@ -124,7 +116,7 @@ final class ChangeHistory: Sendable {
     /// Takes back the last change, or makes the one again that was taken back last.
     /// - Returns: the change, and what is worn now, with the masks that stayed because they hide faces.
     /// - Throws: `RequestError` if there is no such change, or it cannot be made; then nothing has changed.
-    func move(_ direction: Direction) throws -> HistoryReply {
+    func move(_ direction: HistoryRequest) throws -> HistoryReply {
         while true {
             if let reply = try moveCamera(direction) { return reply }
             if let reply = try moveState(direction) { return reply }
@@ -133,7 +125,7 @@ final class ChangeHistory: Sendable {
 
     /// As `move`, but without waiting for a camera.
     /// - Returns: nil, and nothing has changed, if the next step is of a camera.
-    func moveState(_ direction: Direction) throws -> HistoryReply? {
+    func moveState(_ direction: HistoryRequest) throws -> HistoryReply? {
         try state.withLock { state in
             let before = snapshot
             while let step = state[keyPath: direction.from].last {
@@ -158,7 +150,7 @@ final class ChangeHistory: Sendable {
 
     /// Other requests need not wait for the camera, so that the list is not locked meanwhile.
     /// - Returns: nil if the next step is of no camera.
-    private func moveCamera(_ direction: Direction) throws -> HistoryReply? {
+    private func moveCamera(_ direction: HistoryRequest) throws -> HistoryReply? {
         let next = state.withLock { state -> (step: Step, index: Int, changes: Int)? in
             guard case .camera = state[keyPath: direction.from].last?.earlier else { return nil }
             let step = state[keyPath: direction.from].removeLast()
@@ -200,4 +192,16 @@ final class ChangeHistory: Sendable {
         try masks.select(selections)
         return (kept, notes)
     }
+}
+
+extension HistoryRequest {
+    /// The list that the next step is taken from.
+    fileprivate var from: WritableKeyPath<ChangeHistory.State, [ChangeHistory.Step]> {
+        self == .undo ? \.done : \.undone
+    }
+    /// The list that takes the step back.
+    fileprivate var to: WritableKeyPath<ChangeHistory.State, [ChangeHistory.Step]> {
+        self == .undo ? \.undone : \.done
+    }
+    fileprivate var emptyMessage: String { "there is nothing to \(self == .undo ? "undo" : "redo")" }
 }
