@@ -1,7 +1,7 @@
 // The controls of the camera that is in use, such as brightness and exposure, as far as it has them.
 
 import { ask, on } from "./connection.js";
-import { $, attempt, latestOnly, make, toast, toastButton } from "./elements.js";
+import { $, attempt, latestOnly, make, settled, toast, toastButton } from "./elements.js";
 import { languageOf, number, t } from "./words.js";
 
 /// The controls that most people know, in the order in which they are shown. All others follow, folded away.
@@ -32,7 +32,7 @@ const shows = new Map();
 async function set(control, value) {
     let answer;
     try { answer = await ask("camera", { action: "set", control, value }); } catch (error) {
-        show({ evenFocused: true });
+        show();
         throw error;
     }
     controls = answer.controls;
@@ -48,15 +48,18 @@ function slider(control) {
         output.textContent = units[control.name]?.(value) ?? number(value);
         input.style.setProperty("--filled", `${(value - input.min) / (input.max - input.min || 1) * 100}%`);
     };
+    const shown = settled((value) => {
+        input.value = value;
+        showNumber();
+    });
     input.oninput = () => {
+        shown.touch();
         showNumber();
         send(input.valueAsNumber);
     };
-    shows.set(control.name, ({ value, inactive, automatic }, evenFocused) => {
+    shows.set(control.name, ({ value, inactive, automatic }) => {
         input.disabled = Boolean(inactive || automatic);
-        if (!evenFocused && input === document.activeElement && !input.disabled) return;
-        input.value = value;
-        showNumber();
+        shown.show(value);
     });
     return make("span", { className: "slide" }, input, output);
 }
@@ -106,8 +109,8 @@ function build() {
     $("camera-more").hidden = others.length === 0;
 }
 
-function show({ evenFocused = false } = {}) {
-    for (const control of controls) shows.get(control.name)?.(control, evenFocused);
+function show() {
+    for (const control of controls) shows.get(control.name)?.(control);
 }
 
 let built = "";

@@ -9,6 +9,8 @@ let socket = null;
 let lastID = 0;
 let pause = 0;
 let timer = 0;
+/// The number of attempts to connect. Only the last one counts: a new link may come during another's handshake.
+let attempts = 0;
 
 /// The state of the connection: "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor"
 /// (see session.js).
@@ -55,8 +57,11 @@ function receive(line) {
 /// Opens the web socket. The state becomes "open" when both sides are authenticated.
 export async function connect() {
     clearTimeout(timer);
+    const attempt = ++attempts;
+    const isOld = () => attempt !== attempts;
     let key;
-    try { key = await currentKey(); } catch { return retry("missing"); }
+    try { key = await currentKey(); } catch { return isOld() || retry("missing"); }
+    if (isOld()) return;
     const own = new WebSocket(`ws://${location.host}/socket`);
     const closed = new Promise((resolve) => { own.onclose = resolve; });
     // Returns the next message of the handshake.
@@ -66,6 +71,7 @@ export async function connect() {
     ]);
     try {
         await shakeHands(own, next, key);
+        if (isOld()) return own.close();
         own.onmessage = (event) => receive(event.data);
         socket = own;
         await ask("subscribe");
@@ -73,7 +79,7 @@ export async function connect() {
         setState("open");
     } catch (error) {
         own.close();
-        end(error instanceof NoSession ? error.reason : "lost");
+        if (!isOld()) end(error instanceof NoSession ? error.reason : "lost");
         return;
     }
     closed.then(() => { if (socket === own) end("lost"); });
@@ -91,6 +97,7 @@ function end(reason) {
 /// Tries again after half a second, then after longer pauses of up to eight seconds. A restarted Guise is found soon,
 /// and a stopped one causes little work.
 function retry(reason) {
+    clearTimeout(timer);
     pause = Math.min(pause * 1.6 || 0.5, 8);
     setState(reason, pause);
     timer = setTimeout(connect, pause * 1000);
@@ -100,6 +107,3 @@ onLink(() => {
     pause = 0;
     if (socket) end("lost"); else retry(state);
 });
-
-// A page that wakes from sleep reconnects without a long pause.
-addEventListener("online", () => { if (state !== "open") pause = 0; });

@@ -15,10 +15,7 @@ const icons = { error: "error", warning: "warning", ok: "check" };
 export async function check() {
     $("doctor-says").textContent = t("Checking …");
     const answer = await attempt(ask("doctor"));
-    if (!answer) {
-        $("doctor-says").textContent = t("The checks could not be run.");
-        return noteChecks([]);
-    }
+    if (!answer) return void ($("doctor-says").textContent = t("The checks could not be run."));
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);
     const count = (state) => checks.filter((check) => check.state === state).length;
     const [errors, warnings] = [count("error"), count("warning")];
@@ -46,7 +43,7 @@ function row(check) {
 }
 
 /// Splits a fix into an instruction and a command: "load it: sudo modprobe x".
-const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
+const command = /^(?:(.*): )?((?:sudo|guise|make|export|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
 
 function fix(check) {
     const [, words = "", line] = command.exec(check.fix) ?? [, check.fix];

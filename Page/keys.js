@@ -3,7 +3,7 @@
 import { $, make } from "./elements.js";
 import { areKeysLocked, areKeysOn } from "./key-lock.js";
 import { shelf, use } from "./shelf.js";
-import { hold, panic } from "./stage.js";
+import { compare, panic } from "./stage.js";
 import { t } from "./words.js";
 
 const click = (id) => () => $(id).click();
@@ -13,7 +13,7 @@ const keys = [
     [".", t(". or Ctrl+."), t("Panic: others see a placeholder at once"), panic],
     ["s", "S", t("Take a picture"), click("snapshot")],
     ["v", "V", t("Start or stop recording"), click("record")],
-    ["b", "B", t("Hold to compare: the picture without masks"), () => hold(true)],
+    ["b", "B", t("Hold to compare: the picture without masks"), () => compare(true)],
     ["n", "N", t("Next mask"), click("next")],
     ["N", t("Shift+N"), t("Previous mask"), click("previous")],
     ["r", "R", t("Random mask"), click("random")],
@@ -66,7 +66,7 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     panic();
 }, { capture: true });
-addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") hold(false); });
+addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") compare(false); });
 
 $("help-keys").append(...keys.map(([, written, does]) => make("div", {}, make("dt", {}, make("kbd", {}, written)), make("dd", {}, does))));
 $("help-open").onclick = () => $("help").showModal();

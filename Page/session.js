@@ -88,6 +88,11 @@ const text = (words) => new TextEncoder().encode(words);
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 function bytes(digits) { return Uint8Array.from(digits.match(/../g), (pair) => parseInt(pair, 16)); }
 
+/// A message of the handshake. Guise sends only JSON.
+function parse(message) {
+    try { return JSON.parse(message); } catch { throw new NoSession("impostor"); }
+}
+
 /// The key to use for the next handshake.
 /// @throws NoSession if there is none.
 export async function currentKey() {
@@ -108,12 +113,12 @@ export async function dropOffered() {
 /// @returns the session's token.
 export async function shakeHands(socket, receive, key) {
     const port = location.port || "80";
-    const theirs = JSON.parse(await receive()).nonce;
+    const theirs = parse(await receive()).nonce;
     if (!hexPattern.test(theirs)) throw new NoSession("impostor");
     const own = hex(crypto.getRandomValues(new Uint8Array(32)));
     const proof = await crypto.subtle.sign("HMAC", key, text(`guise page client|${port}|${theirs}|${own}`));
     socket.send(JSON.stringify({ nonce: own, proof: hex(proof) }));
-    const answer = JSON.parse(await receive());
+    const answer = parse(await receive());
     const isProven = hexPattern.test(answer.proof)
         && await crypto.subtle.verify("HMAC", key, bytes(answer.proof), text(`guise page server|${port}|${own}|${theirs}`));
     if (!isProven) throw new NoSession("impostor");

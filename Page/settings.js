@@ -3,7 +3,7 @@
 import { refresh as refreshControls } from "./camera-controls.js";
 import { onValues, refresh as refreshConfiguration, values } from "./configuration.js";
 import { ask, on } from "./connection.js";
-import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, toast } from "./elements.js";
+import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, settled, toast } from "./elements.js";
 import * as library from "./library.js";
 import { setMaxFaces, showMirror } from "./stage.js";
 import { languages, list, number, percent, t } from "./words.js";
@@ -23,7 +23,7 @@ function write(key, value) {
 async function set(key, value) {
     let answer;
     try { answer = await ask("set", { key, value }); } catch (error) {
-        show({ evenFocused: true });
+        show();
         throw error;
     }
     write(key, value);
@@ -33,6 +33,8 @@ async function set(key, value) {
 }
 
 const controls = [...document.querySelectorAll("[data-key]")];
+/// What shows a slider's value, unless the user is moving it.
+const sliders = new Map();
 
 for (const control of controls) {
     const { key, on, off, part } = control.dataset;
@@ -40,7 +42,13 @@ for (const control of controls) {
     if (control.type === "checkbox") {
         control.onchange = () => attempt(set(key, control.checked ? on ?? true : off ?? false));
     } else if (control.type === "range") {
+        const slider = settled((value) => {
+            control.value = value;
+            showNumber(control);
+        });
+        sliders.set(control, slider);
         control.oninput = () => {
+            slider.touch();
             showNumber(control);
             const value = control.valueAsNumber;
             send(part == null ? value : read(key).map((old, at) => at === Number(part) ? value : old));
@@ -58,15 +66,14 @@ function showNumber(slider) {
 }
 
 /// Shows all values.
-/// @param evenFocused whether also on the slider that is being moved.
-function show({ evenFocused = false } = {}) {
+function show() {
     for (const control of controls) {
         const { key, on, part } = control.dataset;
         const value = part == null ? read(key) : read(key)?.[part];
         if (value == null) continue;
         if (control.type === "checkbox") control.checked = value === (on ?? true);
-        else if (evenFocused || control !== document.activeElement || control.type !== "range") control.value = value;
-        if (control.type === "range") showNumber(control);
+        else if (control.type === "range") sliders.get(control).show(value);
+        else control.value = value;
     }
     showMirror();
     setMaxFaces(read("faces.max"));

@@ -11,7 +11,13 @@ import { clear, showStream } from "./stream.js";
 import { t } from "./words.js";
 
 /// The kinds of masks that fill the small view.
-const worn = new Set(["hat", "glasses", "beard", "animal"]);
+const suggestedKinds = new Set(["hat", "glasses", "beard", "animal"]);
+/// Why there is no connection, if reconnecting does not help.
+const reasons = {
+    missing: t("This browser has no key for Guise yet"),
+    refused: t("This page's key is not valid any more"),
+    impostor: t("Another program answers in Guise's place"),
+};
 /// The number of masks and looks in the small view.
 const count = 6;
 
@@ -27,25 +33,25 @@ export function mount(view, isMirrored) {
     body.className = "small";
     body.replaceChildren(make("div", { className: "small-screen" }, picture, words), make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume)));
 
+    const mirror = () => picture.classList.toggle("mirrored", isMirrored());
     const showState = (now) => {
         if ("cameraInUse" in now) setCall(Boolean(now.cameraInUse));
         if (!("paused" in now)) return;
         panic.hidden = Boolean(now.paused);
         resume.hidden = !now.paused;
-        // A placeholder has words on it.
-        picture.classList.toggle("mirrored", isMirrored() && !now.paused && now.camera === "open");
+        mirror();
         words.textContent = now.paused ? t("Others see a placeholder") : now.frozen ? t("Frozen") : "";
     };
-    /// The camera counts as closed until the next event, since pictures that are on their way are from before.
-    const stop = () => attempt(ask("panic").then((now) => showState({ ...now, camera: "closed" })));
+    const showNow = () => ask("status").then(showState, () => {});
+    const stop = () => attempt(ask("panic").then(showState));
     panic.onclick = stop;
-    resume.onclick = () => attempt(ask("resume").then((now) => showState({ ...now, camera: "opening" })));
+    resume.onclick = () => attempt(ask("resume").then(showState));
 
     /// What is shown: the shelf, filled up with the first masks of the gallery that faces wear.
     const entries = () => {
         const own = shelf();
         const known = new Set(own.map(({ name }) => name));
-        const more = [...library.all.values()].filter(({ name, kind }) => worn.has(kind) && !known.has(name))
+        const more = [...library.all.values()].filter(({ name, kind }) => suggestedKinds.has(kind) && !known.has(name))
             .map(({ name }) => ({ kind: "mask", name, title: library.title(name), masks: [name] }));
         return [...own, ...more].slice(0, count);
     };
@@ -88,8 +94,9 @@ export function mount(view, isMirrored) {
         library.onChange(redraw),
         on("metrics", showState),
         on("connection", ({ state }) => {
-            words.textContent = state === "open" ? "" : t("Reconnecting …");
+            words.textContent = state === "open" ? "" : reasons[state] ?? t("Reconnecting …");
             restartStream();
+            if (state === "open") showNow();
         }),
     ];
     view.addEventListener("pagehide", () => {
@@ -98,13 +105,17 @@ export function mount(view, isMirrored) {
         // The page that opened the view stays.
         if (view !== window) for (const end of ends) end();
     });
+    mirror();
     redraw();
     restartStream();
-    ask("status").then(showState, () => {});
+    if (state === "open") showNow();
 }
 
 /// The width and height of the small view at first, in pixels: those of a picture of 16:9 and of what is below it.
 const size = { width: 320, height: 286 };
+
+/// The window of the small view, in browsers without documentPictureInPicture.
+let popup = null;
 
 /// Opens the small view, or closes it if it is open.
 export async function openSmall(isMirrored) {
@@ -121,8 +132,10 @@ export async function openSmall(isMirrored) {
         await loaded;
         if (view.closed) return;
         mount(view, isMirrored);
-    } else if (!open("/small.html", "guise-small", `popup,width=${size.width},height=${size.height}`)) {
-        throw new Error("The browser did not allow a new window; allow pop-up windows for this page.");
+    } else {
+        if (popup && !popup.closed) return popup.close();
+        popup = open("/small.html", "guise-small", `popup,width=${size.width},height=${size.height}`);
+        if (!popup) throw new Error("The browser did not allow a new window; allow pop-up windows for this page.");
     }
     announce(t("The small view is open"));
 }

@@ -8,7 +8,7 @@ import { pixels } from "./pixels.js";
 import { clear, showStream } from "./stream.js";
 import { t } from "./words.js";
 
-/// What Guise said last of its state: {paused, frozen, camera}.
+/// What Guise said last of its state: {paused, frozen}.
 let status = {};
 let showsOverlay = false;
 /// The addresses of the photo that is shown instead of the live picture.
@@ -27,7 +27,7 @@ const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverl
 let live = null;
 
 /// Starts the stream if it is visible. The previous stream ends first.
-function look() {
+function restartStream() {
     live?.abort.abort();
     live = null;
     const isSeen = !document.hidden && state === "open" && !photo;
@@ -35,12 +35,12 @@ function look() {
     const own = live = { path: streamPath("after"), abort: new AbortController() };
     showStream($("live"), own.path, own.abort.signal, fit).catch(() => {}).then(() => {
         // The stream is requested again as long as Guise is running.
-        setTimeout(() => { if (live === own) look(); }, 1000);
+        setTimeout(() => { if (live === own) restartStream(); }, 1000);
     });
 }
 
 /// Starts the stream again if its options have changed.
-const renew = () => { if (live && live.path !== streamPath("after")) look(); };
+const renew = () => { if (live && live.path !== streamPath("after")) restartStream(); };
 
 /// Gives the screen the picture's aspect ratio.
 function fit() {
@@ -50,29 +50,27 @@ function fit() {
     aspect = width / height;
     document.documentElement.style.setProperty("--aspect", `${width} / ${height}`);
 }
-document.addEventListener("visibilitychange", look);
+document.addEventListener("visibilitychange", restartStream);
 new ResizeObserver(debounce(300, renew)).observe($("screen"));
 // A window that is moved to another screen keeps its size, but may have other pixels, which no event reports in time.
 setInterval(renew, 1000);
-on("connection", look);
+on("connection", restartStream);
 
 $("overlay").onclick = () => {
     showsOverlay = !showsOverlay;
     setPressed($("overlay"), showsOverlay);
-    look();
+    restartStream();
 };
 
 // MARK: the mirror, which only this page shows
 
 let mirrorsPreview = localStorage.mirror !== "off";
 
-/// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A
-/// placeholder has words on it.
+/// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are.
 export const isMirrored = () => mirrorsPreview && !isMirroredForOthers();
-const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].includes(status.camera);
 
 export function showMirror() {
-    $("screen").classList.toggle("is-mirrored", isMirrored() && !isPlaceholder());
+    $("screen").classList.toggle("is-mirrored", isMirrored());
     setPressed($("mirror"), mirrorsPreview);
     $("mirror-mine").checked = mirrorsPreview;
     if (showsOverlay) renew();
@@ -93,7 +91,7 @@ $("mirror-mine").onchange = () => setMirror($("mirror-mine").checked);
 let before = null;
 
 /// Shows the picture without masks over the other while the button is held.
-export function hold(isHeld) {
+export function compare(isHeld) {
     if (isHeld === ($("hold").getAttribute("aria-pressed") === "true")) return;
     setPressed($("hold"), isHeld);
     $("screen").classList.toggle("is-before", isHeld);
@@ -110,24 +108,24 @@ export function hold(isHeld) {
 $("hold").onpointerdown = (event) => {
     if (event.button !== 0) return;
     $("hold").setPointerCapture(event.pointerId);
-    hold(true);
+    compare(true);
 };
-$("hold").onpointerup = $("hold").onpointercancel = $("hold").onlostpointercapture = () => hold(false);
-$("hold").onkeydown = (event) => { if (event.key === " " || event.key === "Enter") { event.preventDefault(); hold(true); } };
-$("hold").onkeyup = $("hold").onblur = () => hold(false);
+$("hold").onpointerup = $("hold").onpointercancel = $("hold").onlostpointercapture = () => compare(false);
+$("hold").onkeydown = (event) => { if (event.key === " " || event.key === "Enter") { event.preventDefault(); compare(true); } };
+$("hold").onkeyup = $("hold").onblur = () => compare(false);
 $("hold").oncontextmenu = (event) => event.preventDefault();
-addEventListener("blur", () => hold(false));
+addEventListener("blur", () => compare(false));
 
 // MARK: photos, which photo.js handles
 
 /// Shows a photo instead of the live picture; null shows the live picture again.
 export function showPhoto(urls) {
-    hold(false);
+    compare(false);
     photo = urls;
     $("photo").hidden = $("photo-bar").hidden = !photo;
     $("screen").classList.toggle("is-photo", Boolean(photo));
     if (photo) $("photo").src = photo.after; else $("photo").removeAttribute("src");
-    if (Boolean(photo) === Boolean(live)) look();
+    if (Boolean(photo) === Boolean(live)) restartStream();
 }
 
 /// Shows the photo without masks, which may hide what is to be corrected, or with them again.
@@ -270,7 +268,6 @@ function showFaces(count) {
     $("chip-faces").textContent = count ? words : none;
     $("chip-faces").title = isFull ? t("The maximum is {count}: Settings, Faces and privacy", { count: maxFaces }) : "";
 }
-on("camera", ({ camera }) => showSettings({ camera }));
 on("faces", (event) => showFaces(event.faces));
 
 $("wide").onclick = () => {

@@ -6,7 +6,8 @@ const decoder = new TextDecoder("latin1");
 
 /// Shows pictures until the signal aborts or the stream ends. The next picture is read when the last one has been
 /// decoded, so that none queue up.
-/// - `onPicture` is called after each picture, when the canvas has the picture's width and height.
+/// - `onPicture` is called after each picture, when the canvas has the picture's width and height. While the picture is a
+///   placeholder, which must not be mirrored because it has words on it, the canvas has the class "is-placeholder".
 export async function showStream(canvas, path, signal, onPicture = () => {}) {
     const context = canvas.getContext("bitmaprenderer");
     const reader = (await request(path, { signal })).body.getReader();
@@ -29,6 +30,7 @@ export async function showStream(canvas, path, signal, onPicture = () => {}) {
         const head = decoder.decode(buffer.subarray(0, headSize));
         const end = head.indexOf("\r\n\r\n");
         const count = Number(/Content-Length: (\d+)/.exec(head)?.[1]);
+        const isPlaceholder = /^Guise-Placeholder: 1/m.test(head.slice(0, end));
         if (end < 0 || !(count > 0)) throw new Error("The stream is damaged.");
         const start = end + 4;
         if (!await fill(start + count)) return;
@@ -40,6 +42,7 @@ export async function showStream(canvas, path, signal, onPicture = () => {}) {
         if (canvas.width !== picture.width) canvas.width = picture.width;
         if (canvas.height !== picture.height) canvas.height = picture.height;
         context.transferFromImageBitmap(picture);
+        canvas.classList.toggle("is-placeholder", isPlaceholder);
         onPicture();
     }
 }

@@ -311,7 +311,7 @@ export default {
     "Stop recording": "Arrêter l’enregistrement",
     "Stopped": "Arrêté",
     "REC": "REC",
-    "Saving …": "Enregistrement en cours…",
+    "Saving …": "Finalisation du fichier…",
     "Paused": "En pause",
     "No face to zoom to": "Aucun visage sur lequel zoomer",
     "No face": "Aucun visage",

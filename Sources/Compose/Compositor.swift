@@ -59,25 +59,8 @@ public struct Compositor: ~Copyable {
         heads.reserveCapacity(Tracker.maxFaces)
     }
 
-    /// What to do about a lost face: the strictest policy of the masks in use.
-    public var onLostFace: LostFacePolicy {
-        for mask in masks where mask.onLostFace == .cover && mask.opacity > 0 { return .cover }
-        return .show
-    }
-
-    /// Whether a mask in use promises that nothing of the room is visible behind the people.
-    public var hidesRoom: Bool {
-        for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers where layer.hidesRoom { return true }
-        }
-        return false
-    }
-
-    /// Whether a mask in use promises that people other than the largest are not recognisable.
-    public var hidesBystanders: Bool {
-        for mask in masks where mask.opacity > 0 && mask.bystanders != nil { return true }
-        return false
-    }
+    /// What the masks in use promise to hide.
+    public var hidden: HiddenParts { HiddenParts(hiddenBy: masks) }
 
     /// Whether a mask in use changes the picture even if there is no face.
     public var changesPictureWithoutFaces: Bool {
@@ -235,7 +218,7 @@ public struct Compositor: ~Copyable {
     private mutating func drawBehindPeople(on canvas: inout Canvas, _ model: OutlineModel?, elapsed: Double) {
         findHeads(canvas.outline)
         let time = scene.time
-        if hidesBystanders {
+        if hidden.contains(.bystanders) {
             canvas.outline.update(canvas.frame, model, showing: .allButOthers, heads: heads, at: time)
             canvas.blurBystanders()
         }

@@ -25,6 +25,8 @@ public struct Mask: Sendable {
     }
     /// Whether the mask needs the things that the user has taught.
     public var usesThings: Bool { layers.contains { $0.things != nil } }
+    /// Whether nothing of the room is visible behind the people, in every frame.
+    var hidesRoom: Bool { layers.contains(where: \.hidesRoom) }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?
     /// What to do when the face is lost.

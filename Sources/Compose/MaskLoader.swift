@@ -50,6 +50,8 @@ public final class MaskLoader: Sendable {
     private let state: Mutex<State>
     /// Number of changes of `State.fresh`.
     private let generation = Atomic<Int>(0)
+    /// What the masks of `State.fresh` hide.
+    private let hiddenParts: Atomic<Int>
     /// The loaded masks, until the thread takes them over.
     private let loaded: Mutex<LoadedMasks?>
 
@@ -71,6 +73,7 @@ public final class MaskLoader: Sendable {
         if let problem = loaded.loadError { throw problem }
         lines.forEach(log)
         state = Mutex(State(selections: selections, size: loaded.set.size, fresh: loaded.set))
+        hiddenParts = Atomic(HiddenParts(hiddenBy: loaded.set.masks).rawValue)
         self.loaded = Mutex(loaded)
     }
 
@@ -110,6 +113,9 @@ public final class MaskLoader: Sendable {
         seen = now
         return state.withLock { $0.fresh }
     }
+
+    /// What the current masks promise to hide, also before `update(since:)` has been called for them.
+    public var hidden: HiddenParts { HiddenParts(rawValue: hiddenParts.load(ordering: .acquiring)) }
 
     /// The current masks.
     public var masks: [Mask] { state.withLock { $0.fresh.masks } }
@@ -191,6 +197,7 @@ public final class MaskLoader: Sendable {
                     return state.fresh
                 }
                 _ = consume last
+                hiddenParts.store(HiddenParts(hiddenBy: set.masks).rawValue, ordering: .releasing)
                 generation.add(1, ordering: .releasing)
                 wake?.signal()
             }

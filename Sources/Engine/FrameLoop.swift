@@ -190,7 +190,8 @@ package struct FrameLoop: ~Copyable {
             if let answer { hasReaders = hasReaders ?? false || answer }
         }
         let hasViewers = dependencies.monitor.hasViewers || watched > 0
-        let keepsPicture = dependencies.mailbox.hasCaptureRequests || settings.recorder != nil
+        let mailbox = dependencies.mailbox
+        let keepsPicture = mailbox.hasCaptureRequests || mailbox.hasObservers || settings.recorder != nil
         if hasViewers || keepsPicture {
             lastViewed = now
             // The only reader of the picture chooses its size. It stays when the reader leaves, who may come
@@ -555,7 +556,9 @@ package struct FrameLoop: ~Copyable {
         guard fillsGaps, now >= published + fillInterval else { return }
         // Masks that were put on meanwhile can't be drawn on the picture of a source that is gone.
         let isCurrent = repeatsLastFrame && (replacement == .none || !pipeline.hasMaskUpdate)
-        if isCurrent, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
+        // Nor on a frozen picture, or one that the camera doesn't follow up: it must not show what they hide.
+        if isCurrent, !settings.isPaused, !pipeline.hidesTooLittle, case .publishable(let frame) = pipeline.gate.outcome
+        {
             try publish(frame, faces: pipeline.monitoredFaces)
             answerCaptureRequests(frame, pipeline)
         } else {
@@ -565,6 +568,8 @@ package struct FrameLoop: ~Copyable {
             switch kind {
             case .paused: refuseCaptureRequests("Guise is paused")
             case .problem: refuseCaptureRequests("the camera is missing or in use")
+            case .hidden where settings.isFrozen:
+                refuseCaptureRequests("the frozen picture might show what is to be hidden; run `guise resume` first")
             // The next frame answers them.
             case .idle, .hidden, .stopped: break
             }

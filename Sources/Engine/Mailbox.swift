@@ -12,6 +12,7 @@ package final class Mailbox: Sendable {
     private let metrics = Mutex(Metrics())
     private let captureRequests = Mutex<[any CaptureRequest]>([])
     private let hasPendingCaptures = Atomic<Bool>(false)
+    private let observers = Atomic<Int>(0)
     private let wantsEnd = Atomic<Bool>(false)
 
     package init(_ settings: LoopSettings) throws {
@@ -42,6 +43,14 @@ package final class Mailbox: Sendable {
         wakeEvent.signal()
     }
 
+    /// Keeps the camera open while `body` waits for something to be seen.
+    package func observe<R>(_ body: () throws -> R) rethrows -> R {
+        observers.add(1, ordering: .releasing)
+        defer { observers.subtract(1, ordering: .releasing) }
+        wakeEvent.signal()
+        return try body()
+    }
+
     /// Ends the loop.
     package func end() {
         wantsEnd.store(true, ordering: .releasing)
@@ -66,6 +75,9 @@ package final class Mailbox: Sendable {
     package func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
 
     package var hasCaptureRequests: Bool { hasPendingCaptures.load(ordering: .acquiring) }
+
+    /// Whether a thread is in `observe`.
+    package var hasObservers: Bool { observers.load(ordering: .acquiring) > 0 }
 
     package func takeCaptureRequests() -> [any CaptureRequest] {
         hasPendingCaptures.store(false, ordering: .releasing)

@@ -33,7 +33,12 @@ package struct Pipeline: ~Copyable {
     /// The policy for lost faces, for all masks; nil for each mask's own.
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
-    package var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
+    package var isCovering: Bool { withPolicy(compositor.hidden).contains(.faces) }
+    /// Whether more is to be hidden now than when the picture was checked: by masks or a setting that came after the
+    /// last frame.
+    package var hidesTooLittle: Bool {
+        !gate.hidden.isSuperset(of: withPolicy(loader?.hidden ?? compositor.hidden))
+    }
     /// Whether a mask changes the picture even if there is no face.
     package var changesPictureWithoutFaces: Bool { compositor.changesPictureWithoutFaces }
     /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
@@ -104,7 +109,7 @@ package struct Pipeline: ~Copyable {
         }
         viewTransform = new
         // People are in other places now.
-        gate.canvas.forgetScene()
+        gate.forgetScene()
         scaler = nil
         zoom = nil
     }
@@ -219,10 +224,7 @@ package struct Pipeline: ~Copyable {
         gate.canvas.mayLag = search == .prompt && !isCovered
         gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
-        gate.check(
-            tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom,
-            hidesBystanders: compositor.hidesBystanders, kind, placement: placement,
-            at: time.seconds)
+        gate.check(tracker, hides: withPolicy(compositor.hidden), kind, placement: placement, at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
         let segmentation = gate.segmentationCost
@@ -230,6 +232,15 @@ package struct Pipeline: ~Copyable {
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
             transform: turned + scaled - tracked, segmentation: segmentation,
             compose: threadTime() - scaled - segmentation)
+    }
+
+    /// What masks hide, with the policy for lost faces in place of theirs.
+    private func withPolicy(_ hidden: HiddenParts) -> HiddenParts {
+        switch onLostFace {
+        case .none: hidden
+        case .cover: hidden.union(.faces)
+        case .show: hidden.subtracting(.faces)
+        }
     }
 
     /// Does the work that the last frame did not wait for, for the next one.

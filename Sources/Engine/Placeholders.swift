@@ -24,7 +24,7 @@ package final class Placeholders: Sendable {
     package func drawAll() {
         draw(.idle, "Guise", "The camera opens when somebody is watching.")
         draw(.paused, "Paused", "The camera is closed.")
-        draw(.hidden, "One moment", "The face is out of sight. The picture returns when it is found and covered.")
+        draw(.hidden, "One moment", "The picture returns when the faces in it are found and covered.")
         draw(.stopped, "Guise has stopped", "")
     }
 

@@ -30,8 +30,8 @@ public struct OutlineTracker: ~Copyable {
     private static let settling: Float = 0.25
     /// Seconds without a frame after which nothing is kept.
     private static let longestGap = 0.5
-    /// Half the side of the guided filter's windows less a half, in cells; and the variance of luma, which is 0 to 1,
-    /// up to which a window counts as flat.
+    /// The radius of the guided filter's window, in cells; and the variance of luma, which is 0 to 1, up to which a
+    /// window counts as flat.
     private static let (radius, smoothness): (Int, Float) = (3, 2e-3)
     /// The contrast of the matte around one half: the filter's veil, and what the network finds unlikely, is removed.
     private static let contrast: Float = 2.2

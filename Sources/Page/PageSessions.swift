@@ -16,6 +16,7 @@ final class PageSessions: Sendable {
     /// Closes the connections of a token.
     private let end: @Sendable (_ token: [UInt8]) -> Void
     private let sessions = Mutex<[Session]>([])
+    private let isWatching = Mutex(false)
 
     /// Creates an empty list of sessions.
     /// - Parameters:
@@ -33,9 +34,10 @@ final class PageSessions: Sendable {
     /// - Returns: the session's token.
     func begin(_ secret: PageSecret, on loop: any EventLoop) -> [UInt8] {
         let session = Session(token: randomBytes(32), secret: secret)
-        let isFirst = sessions.withLock { sessions in
-            sessions.append(session)
-            return sessions.count == 1
+        sessions.withLock { $0.append(session) }
+        let isFirst = isWatching.withLock { isWatching in
+            defer { isWatching = true }
+            return !isWatching
         }
         if isFirst { watch(on: loop) }
         return session.token
@@ -65,7 +67,7 @@ final class PageSessions: Sendable {
                 return (revoked, sessions.isEmpty)
             }
             for session in revoked { end(session.token) }
-            if !isEmpty { watch(on: loop) }
+            if isEmpty { isWatching.withLock { $0 = false } } else { watch(on: loop) }
         }
     }
 }

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// A stream of JPEGs to one viewer, as multipart/x-mixed-replace. Each picture is the newest when the previous one has
-/// been sent: a slow reader gets fewer pictures and delays nobody.
+/// been sent: a slow reader gets fewer pictures and delays nobody. Placeholders have a header `Guise-Placeholder: 1`.
 struct PictureStream: Sendable {
     let preview: Preview
     let options: Preview.StreamOptions
@@ -54,13 +54,14 @@ struct PictureStream: Sendable {
         var lead = "--\(Self.boundary)\r\n"
         var due = ContinuousClock.now
         while true {
-            let jpeg = try await viewer.next(after: &number, due: due)
+            let picture = try await viewer.next(after: &number, due: due)
             // The factor leaves room for jitter of the frame loop.
             due = .now + .seconds(0.9 / viewer.options.rate)
             var part = ByteBuffer()
-            part.reserveCapacity(jpeg.count + 128)
-            part.writeString("\(lead)Content-Type: image/jpeg\r\nContent-Length: \(jpeg.count)\r\n\r\n")
-            part.writeBytes(jpeg)
+            part.reserveCapacity(picture.jpeg.count + 128)
+            let mark = picture.isPlaceholder ? "Guise-Placeholder: 1\r\n" : ""
+            part.writeString("\(lead)Content-Type: image/jpeg\r\n\(mark)Content-Length: \(picture.jpeg.count)\r\n\r\n")
+            part.writeBytes(picture.jpeg)
             // The boundary is sent at once, because browsers show a part when they see its end.
             part.writeString("\r\n--\(Self.boundary)\r\n")
             try await writer.send(.body(part))

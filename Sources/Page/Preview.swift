@@ -86,8 +86,7 @@ public final class Preview: Sendable {
         _ frame: borrowing PublishableFrame, faces: borrowing [Face], bypassesRateLimit: Bool, at now: UInt64
     ) {
         guard bypassesRateLimit || needsFrame(.after, at: now) else { return }
-        // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
-        let isCopied = update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
+        let isCopied = update(.after, frame.view, faces: faces, isPlaceholder: frame.isPlaceholder, at: now)
         if bypassesRateLimit, isCopied {
             after.replaced.store(after.number.load(ordering: .relaxed), ordering: .releasing)
         }
@@ -156,15 +155,14 @@ public final class Preview: Sendable {
         /// - Parameters:
         ///   - number: the number of the last picture, replaced by that of the returned one.
         ///   - due: the earliest time, unless the last picture was replaced, as after a change of the masks.
-        /// - Returns: the picture as a JPEG.
-        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> [UInt8] {
+        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedPicture {
             let slot = preview.slot(options.picture)
             while slot.replaced.load(ordering: .acquiring) <= number, due > .now {
                 try await Task.sleep(for: min(Self.timeout, due - .now))
             }
             while true {
                 while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.timeout) }
-                if let jpeg = try preview.jpeg(options, &number) { return jpeg }
+                if let picture = try preview.encode(options, &number) { return picture }
                 // There is no frame yet, only the number of the previous viewers' last one.
                 try await Task.sleep(for: Self.timeout)
             }
@@ -209,12 +207,19 @@ public final class Preview: Sendable {
         return nil
     }
 
-    /// The newest picture as a JPEG.
+    /// A picture as it is sent to viewers.
+    struct EncodedPicture {
+        let jpeg: [UInt8]
+        /// Whether it has words on it, and must not be mirrored.
+        let isPlaceholder: Bool
+    }
+
+    /// Encodes the newest picture, unless that was done before.
     /// - Parameter number: replaced by the picture's number.
     /// - Returns: nil if nothing was copied since there are viewers.
-    func jpeg(_ options: StreamOptions, _ number: inout Int) throws -> [UInt8]? {
+    func encode(_ options: StreamOptions, _ number: inout Int) throws -> EncodedPicture? {
         let slot = slot(options.picture)
-        let (bytes, shown, isNew) = try slot.shown.withLock { shown -> ([UInt8]?, Int, Bool) in
+        let (picture, shown, isNew) = try slot.shown.withLock { shown -> (EncodedPicture?, Int, Bool) in
             slot.newest.withLock { newest in
                 guard newest.isCopied, newest.number != shown.number else { return }
                 if !shown.isThere {
@@ -225,7 +230,7 @@ public final class Preview: Sendable {
                 swap(&newest.frame, &shown.frame)
                 // Exchanged like the frames: a shared array would be allocated again by the frame loop.
                 swap(&newest.faces, &shown.faces)
-                shown.number = newest.number
+                (shown.number, shown.isPlaceholder) = (newest.number, newest.isPlaceholder)
             }
             guard shown.isThere else { return (nil, 0, false) }
             let cache = try shown.cache(options, layout)
@@ -235,11 +240,13 @@ public final class Preview: Sendable {
                     shown.frame.view, faces: options.hasOverlay ? shown.faces : [], isMirrored: options.isMirrored)
                 cache.number = shown.number
             }
-            return (cache.jpeg, shown.number, isNew)
+            let isPlaceholder = shown.isPlaceholder
+            let picture = cache.jpeg.map { EncodedPicture(jpeg: $0, isPlaceholder: isPlaceholder) }
+            return (picture, shown.number, isNew)
         }
         if isNew { encodings.add(1, ordering: .relaxed) }
-        if bytes != nil { number = shown }
-        return bytes
+        if picture != nil { number = shown }
+        return picture
     }
 }
 
@@ -267,6 +274,7 @@ private final class FrameSlot: Sendable {
         var isThere = false
         var frame = Frame(.onePixel)
         var faces: [Face] = []
+        var isPlaceholder = false
         var number = 0
         private var caches: [JPEGCache] = []
 

@@ -12,7 +12,8 @@ public struct PrivacyGate: ~Copyable {
         case unchecked
         /// The mask that hides faces was added with this frame, which was not searched for candidates.
         case maskIsNew
-        /// A face may be visible: the search is incomplete, or the only face is lost.
+        /// A face may be visible: the search is incomplete, the only face is lost, nobody has been found for some
+        /// seconds, or there are too many candidates to cover them all.
         case faceMayBeVisible
         /// A mask hides the room, but nothing was drawn over it.
         case roomMayBeVisible
@@ -38,8 +39,9 @@ public struct PrivacyGate: ~Copyable {
 
     private var composed: Canvas
     private var cover = FaceCover()
-    private var isCovering = false
     private var withheld: Reason? = .unchecked
+    /// What had to be hidden at the last check.
+    public private(set) var hidden: HiddenParts = []
 
     /// Whether photos without a detected face are released although faces should be hidden. Only on the user's request.
     public var allowsUncoveredPhotos = false
@@ -73,16 +75,20 @@ public struct PrivacyGate: ~Copyable {
     public var reason: Reason? { withheld }
 
     /// The share of the picture that is covered in addition to masks, 0 to 1; 1 for a withheld picture.
-    public var coveredShare: Float { withheld != nil ? 1 : isCovering ? cover.share : 0 }
+    public var coveredShare: Float { withheld != nil ? 1 : hidden.contains(.faces) ? cover.share : 0 }
 
     /// The CPU time of the outline of the people in this frame, in nanoseconds; 0 if no mask needs it.
     public var segmentationCost: UInt64 { composed.segmentationCost }
 
-    /// Drops all state, for another scene or source.
+    /// Forgets the faces and the people of the scene, for another scene or source. Does not change this picture, which
+    /// stays as publishable as it was.
     public mutating func reset() {
         cover.reset()
-        composed.forgetScene()
+        forgetScene()
     }
+
+    /// Forgets where people are, because they will be in other places. Does not change this picture.
+    public mutating func forgetScene() { composed.forgetScene() }
 
     /// Goes on with pictures of another layout. What is known of hidden faces stays; the present picture is withheld.
     public mutating func resize(to layout: FrameLayout) {
@@ -100,24 +106,23 @@ public struct PrivacyGate: ~Copyable {
     /// Covers what masks leave uncovered, and decides whether the picture may be released.
     /// - Parameters:
     ///   - tracker: the tracker's state after this frame.
-    ///   - hidesFaces: whether a mask or the configuration requires hidden faces.
-    ///   - hidesRoom: whether a mask requires that nothing of the room is visible.
-    ///   - hidesBystanders: whether a mask requires that people other than the largest are not recognisable.
+    ///   - hidden: what masks and the configuration require to be hidden.
     ///   - placement: the map from the searched frame's pixels to the picture's.
     ///   - time: seconds, by the source's clock.
     public mutating func check(
-        _ tracker: borrowing Tracker, hidesFaces: Bool, hidesRoom: Bool = false, hidesBystanders: Bool = false,
-        _ kind: Kind, placement: Affine, at time: Double
+        _ tracker: borrowing Tracker, hides hidden: HiddenParts, _ kind: Kind, placement: Affine, at time: Double
     ) {
         let exposed: Reason? =
-            hidesRoom && !composed.isRoomHidden
-            ? .roomMayBeVisible : hidesBystanders && !composed.areBystandersHidden ? .bystanderMayBeVisible : nil
-        guard hidesFaces else {
-            if isCovering { cover.reset() }
-            (isCovering, withheld) = (false, exposed)
+            hidden.contains(.room) && !composed.isRoomHidden
+            ? .roomMayBeVisible
+            : hidden.contains(.bystanders) && !composed.areBystandersHidden ? .bystanderMayBeVisible : nil
+        let wasCovering = self.hidden.contains(.faces)
+        self.hidden = hidden
+        guard hidden.contains(.faces) else {
+            if wasCovering { cover.reset() }
+            withheld = exposed
             return
         }
-        isCovering = true
         switch kind {
         case .video:
             let isSafe = cover.cover(

@@ -10,12 +10,14 @@ import SystemKit
 public struct PublishableFrame: ~Escapable {
     /// The picture.
     public let view: FrameView
+    /// Whether it is a placeholder, which has words on it.
+    public let isPlaceholder: Bool
 
     /// The size and memory layout of the picture.
     public var layout: FrameLayout { view.layout }
 
     @_lifetime(copy view)
-    init(_ view: FrameView) { self.view = view }
+    init(_ view: FrameView, isPlaceholder: Bool = false) { (self.view, self.isPlaceholder) = (view, isPlaceholder) }
 }
 
 /// A publishable picture that owns its bytes: for another thread, or in a sink's own layout.
@@ -92,6 +94,6 @@ public struct Placeholder: ~Copyable, Sendable {
 
     /// The picture, borrowed from this placeholder.
     public var frame: PublishableFrame {
-        @_lifetime(borrow self) get { PublishableFrame(storage.view) }
+        @_lifetime(borrow self) get { PublishableFrame(storage.view, isPlaceholder: true) }
     }
 }

@@ -35,11 +35,15 @@ final class PhotoProcessor: Sendable {
     ) async throws -> Photo? {
         try await worker.run { [self] in
             try draw(photo, selections, onLostFace) { pipeline, hash, _ in
-                guard case .publishable(let frame) = pipeline.gate.outcome else {
-                    throw Problem(.unusable, "no face to hide was found in the photo")
+                switch pipeline.gate.outcome {
+                case .publishable(let frame):
+                    return try encode(
+                        frame, hash, pipeline.tracker.faces.count, pipeline.tracker.candidateHeads.count)
+                case .withheld(.noFaceFound): throw Problem(.unusable, "no face to hide was found in the photo")
+                case .withheld(.faceMayBeVisible):
+                    throw Problem(.unusable, "more places in the photo may be faces than can be covered")
+                case .withheld: throw Problem(.unusable, "what is to be hidden in the photo could not be covered")
                 }
-                return try encode(
-                    frame, hash, pipeline.tracker.faces.count, pipeline.tracker.candidateHeads.count)
             }
         }
     }

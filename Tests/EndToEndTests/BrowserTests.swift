@@ -290,10 +290,23 @@ extension EndToEnd {
             #expect(
                 try stage.browser.text("document.querySelector('#notice').innerText").contains("not valid any more"))
             #expect(stage.browser.waits(for: "document.querySelector('#live').width == 0"))
+            // The page tries again meanwhile. Once it is connected, no attempt may be left that would connect twice.
+            try stage.browser.run(
+                """
+                window.attempts = new Set(); const [start, stop] = [setTimeout, clearTimeout];
+                window.setTimeout = (act, ...more) => {
+                    const id = start((...values) => { attempts.delete(id); act(...values); }, ...more);
+                    if (act.name === "connect") attempts.add(id);
+                    return id;
+                };
+                window.clearTimeout = (id) => { attempts.delete(id); stop(id); };
+                """)
+            try #require(stage.browser.waits(for: "attempts.size > 0"))
             // In the open tab: its address differs only in the fragment.
             try stage.browser.open(revoked.out.trimmingCharacters(in: .whitespacesAndNewlines))
             #expect(stage.browser.waits(for: "document.querySelector('#notice').hidden"))
             #expect(stage.browser.waits(for: "look().some((part) => part > 0)"))
+            #expect(try stage.browser.text("attempts.size") == "0")
             #expect(try stage.browser.text("location.href") == stage.place)
             #expect(try guise.end().code == 0)
         }
@@ -994,6 +1007,14 @@ extension EndToEnd {
             try browser.click("#undo")
             #expect(browser.waits(for: "document.querySelector('#zoom').ariaPressed == 'false'"))
             #expect(try stage.guise.ask("configuration")["values"]?["view"]?["zoom"]?.string == "off")
+            // So does a slider that still has the focus.
+            let slider = "document.querySelector('[data-key=\"view.maxZoom\"]')"
+            let before = try browser.text("\(slider).value")
+            try browser.run(
+                "\(slider).focus(); \(slider).value = 3; \(slider).dispatchEvent(new Event('input'))")
+            try #require(browser.waits(for: "document.querySelector('#undo').title.includes('view.maxZoom')"))
+            try browser.chord(Key.control, key: "z")
+            #expect(browser.waits(for: "\(slider).value == '\(before)' && document.activeElement == \(slider)"))
             // The command line takes back the same changes.
             let undone = try stage.guise.guise("undo")
             #expect(undone.out == "undone: add beanie; worn: top, stubble\n", "\(undone)")
@@ -1073,6 +1094,11 @@ extension EndToEnd {
             try stage.guise.ask("set", ["key": "view.mirror", "value": true])
             #expect(browser.waits(for: "\(shown) == 'none'"))
             try stage.guise.ask("set", ["key": "view.mirror", "value": false])
+            #expect(browser.waits(for: "\(shown) != 'none'"))
+            // A placeholder has words on it.
+            try stage.guise.ask("pause")
+            #expect(browser.waits(for: "\(shown) == 'none'"))
+            try stage.guise.ask("resume")
             #expect(browser.waits(for: "\(shown) != 'none'"))
         }
 

@@ -270,6 +270,7 @@ final class FakeMonitor: FrameMonitor {
         var hasViewers = false
         var published: [UInt8?] = []
         var unmasked: [UInt8?] = []
+        var placeholders = 0
     }
 
     private let state = Mutex(State())
@@ -278,12 +279,17 @@ final class FakeMonitor: FrameMonitor {
     /// The grays of the published pictures, and of those without masks; nil for a placeholder.
     var published: [UInt8?] { state.withLock { $0.published } }
     var unmasked: [UInt8?] { state.withLock { $0.unmasked } }
+    /// The number of published placeholders.
+    var placeholders: Int { state.withLock { $0.placeholders } }
 
     func setViewers(_ hasViewers: Bool) { state.withLock { $0.hasViewers = hasViewers } }
 
     func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], bypassesRateLimit: Bool, at now: UInt64) {
-        let gray = Published.gray(of: frame.view)
-        state.withLock { $0.published.append(gray) }
+        let (gray, isPlaceholder) = (Published.gray(of: frame.view), frame.isPlaceholder)
+        state.withLock { state in
+            state.published.append(gray)
+            if isPlaceholder { state.placeholders += 1 }
+        }
     }
 
     func updateUnmasked(_ view: borrowing FrameView, faces: borrowing [Face], at now: UInt64) {

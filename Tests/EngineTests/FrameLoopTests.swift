@@ -179,6 +179,57 @@ import Testing
         #expect(camera.seen.opened == 1)
     }
 
+    /// What makes faces hidden while a picture stands still.
+    enum Hiding: CaseIterable { case mask, setting }
+
+    @Test(arguments: Hiding.allCases, [false, true])
+    func `a picture that stands still is not shown any more once faces are to be hidden`(
+        by hiding: Hiding, isFrozen: Bool
+    ) throws {
+        try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
+        let stage = try Stage()
+        stage.placeholders.draw(.hidden, "One moment", "")
+        let placeholder = try stage.sum(of: .hidden)
+        // The camera stalls after half a second; the frozen one goes on.
+        _ = stage.camera(Script.frames(isFrozen ? 90 : 15, gray: 100))
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Stage.layout), selections: []
+        ) { _ in }
+        loader.start(signaling: stage.mailbox.wakeEvent)
+        defer { loader.close() }
+        let (log, mailbox, capture) = (stage.sink(), stage.mailbox, FakeCapture())
+        if isFrozen { stage.at(0.51) { mailbox.change { $0.isFrozen = true } } }
+        stage.at(1.01) {
+            switch hiding {
+            case .mask: loader.select([MaskSelection("hiding")])
+            case .setting: mailbox.change { $0.onLostFace = .cover }
+            }
+        }
+        // The loader's thread has no simulated clock, so the loop waits for it.
+        stage.at(1.02) { if hiding == .mask { waits { loader.hasUpdate(since: 0) } } }
+        stage.at(1.5) { mailbox.requestCapture(capture) }
+        stage.end(at: 2.5)
+        try stage.run([log], loader: loader)
+        #expect(log.shots(from: 0.6, to: 1.01).contains { $0.gray == 100 })
+        let after = log.shots(from: 1.28)
+        #expect(after.count > 3 && after.allSatisfy { $0.sum == placeholder })
+        #expect(capture.grays.isEmpty && capture.refusals.count == (isFrozen ? 1 : 0))
+    }
+
+    @Test func `a frozen picture stays if the view changes`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(60, gray: 100))
+        let (log, mailbox, capture) = (stage.sink(), stage.mailbox, FakeCapture())
+        stage.at(0.51) { mailbox.change { $0.isFrozen = true } }
+        stage.at(0.7) { mailbox.change { $0.view.zoom = .face } }
+        stage.at(0.9) { mailbox.change { $0.view.isMirrored = true } }
+        stage.at(1.1) { mailbox.requestCapture(capture) }
+        stage.end(at: 1.5)
+        try stage.run([log])
+        let frozen = log.shots(from: 0.51)
+        #expect(frozen.count > 8 && frozen.allSatisfy { $0.gray == 100 } && capture.grays == [100])
+    }
+
     @Test func `without viewers the camera is closed after five seconds, and reopened for the next one`() throws {
         let stage = try Stage()
         let first = stage.camera(Script.frames(600, gray: 100))
@@ -200,6 +251,31 @@ import Testing
         let again = try #require(log.shots.first { $0.gray == 150 })
         #expect(again.time > 10.01 && again.time < 10.4 && second.seen.opened == 1)
         #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
+    }
+
+    @Test func `the camera is open while something is waited for in its picture`() throws {
+        let stage = try Stage()
+        let camera = stage.camera(Script.frames(90, gray: 100))
+        let (log, mailbox) = (stage.sink(), stage.mailbox)
+        log.setReaders(false)
+        let (isWaiting, isSeen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        stage.at(1.01) {
+            Thread {
+                mailbox.observe {
+                    isWaiting.signal()
+                    isSeen.wait()
+                }
+            }.start()
+            isWaiting.wait()
+        }
+        stage.at(2.01) {
+            isSeen.signal()
+            waits { !mailbox.hasObservers }
+        }
+        stage.end(at: 10)
+        try stage.run([log])
+        let times = log.shots.filter { $0.gray == 100 }.map(\.time)
+        #expect(times.count > 20 && times.allSatisfy { $0 > 1 && $0 < 7.1 } && camera.seen.closed == 1)
     }
 
     @Test func `if the camera should always be open it stays so without viewers`() throws {
@@ -272,8 +348,10 @@ import Testing
         let placeholder = try stage.sum(of: .hidden)
         #expect(try placeholder != stage.sum(of: .idle))
         let log = stage.sink()
+        stage.monitor.setViewers(true)
         try stage.run([log], source: Stage.source(stage.file([60, 90, 120, 150])))
         #expect(log.shots.map(\.sum) == [placeholder, placeholder, placeholder, placeholder])
+        #expect(stage.monitor.placeholders == 4, "the page is told that they are placeholders")
     }
 
     @Test func `a late frame that is withheld is not repeated either`() throws {

@@ -61,9 +61,9 @@ import Track
         }
         let viewer = Preview.Viewer(preview, options)
         var number = 0
-        #expect(try preview.jpeg(options, &number) == nil, "nothing was copied for it yet")
+        #expect(try preview.encode(options, &number) == nil, "nothing was copied for it yet")
         preview.update(.after, bright.view, faces: [], isPlaceholder: false, at: 2)
-        #expect(try preview.jpeg(options, &number) != nil)
+        #expect(try preview.encode(options, &number) != nil)
         withExtendedLifetime(viewer) {}
     }
 

@@ -23,7 +23,7 @@ import Testing
         let tracker = try makeTracker()
         let searched = Frame(Self.layout)
         if hidesFaces, kind == .video { gate.measureMotion(searched.view.luma, faces: []) }
-        gate.check(tracker, hidesFaces: hidesFaces, kind, placement: .identity, at: 0)
+        gate.check(tracker, hides: hidesFaces ? .faces : [], kind, placement: .identity, at: 0)
     }
 
     private func isPublishable(_ gate: borrowing PrivacyGate) -> Bool {
@@ -54,7 +54,7 @@ import Testing
         let (reason, share) = (gate.reason, gate.coveredShare)
         #expect(reason == .faceMayBeVisible && share == 1, "nothing was searched")
         let late = try makeTracker(isThorough: false)
-        gate.check(late, hidesFaces: true, .video, placement: .identity, at: 0.1)
+        gate.check(late, hides: .faces, .video, placement: .identity, at: 0.1)
         let another = gate.reason
         #expect(another == .maskIsNew)
         try check(&gate, hidesFaces: false)

@@ -125,7 +125,7 @@ import Testing
         var compositor = Compositor(masks: [mask])
         var gate = PrivacyGate(Self.layout)
         var tracker = try tracker()
-        let promises = compositor.hidesRoom
+        let promises = compositor.hidden.contains(.room)
         #expect(promises)
         for number in 0..<12 {
             if number == 6 { gate.reset() }
@@ -133,7 +133,7 @@ import Testing
             fill(&gate.canvas.frame, [person])
             compositor.compose(&gate.canvas, [], placement: .identity, at: Double(number) / 30)
             gate.check(
-                tracker, hidesFaces: false, hidesRoom: compositor.hidesRoom, .video, placement: .identity, at: 0)
+                tracker, hides: compositor.hidden, .video, placement: .identity, at: 0)
             let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame, outside: isMissing ? [] : [person]))
             #expect(reason == nil && !isExposed, "frame \(number)")
             let luma = gate.canvas.frame.view.luma.samples[2 * (180 * 640 + person.x + 60)]
@@ -170,12 +170,12 @@ import Testing
         var gate = PrivacyGate(Self.layout)
         var tracker = try tracker()
         fill(&gate.canvas.frame)
-        gate.check(tracker, hidesFaces: false, hidesBystanders: true, .video, placement: .identity, at: 0)
+        gate.check(tracker, hides: .bystanders, .video, placement: .identity, at: 0)
         let before = gate.reason
         #expect(before == .bystanderMayBeVisible)
         compositor.compose(&gate.canvas, [], placement: .identity, at: 0)
         gate.check(
-            tracker, hidesFaces: false, hidesBystanders: compositor.hidesBystanders, .video, placement: .identity,
+            tracker, hides: compositor.hidden, .video, placement: .identity,
             at: 0)
         let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame))
         #expect(reason == nil && !isExposed)
@@ -197,7 +197,7 @@ import Testing
             fill(&canvas.frame)
             compositor.compose(&canvas, [], placement: .identity, at: 0)
             let isExposed = shows(canvas.frame)
-            #expect(compositor.hidesRoom && !isExposed, "\(choice)")
+            #expect(compositor.hidden.contains(.room) && !isExposed, "\(choice)")
             return (mask.warnings, canvas.frame.bytes[180 * 1280 + 601])
         }
         let (wall, own) = (try chroma("wall"), try chroma("blue.jpg"))
@@ -229,7 +229,7 @@ import Testing
             fill(&gate.canvas.frame, [person])
             compositor.compose(&gate.canvas, [], placement: .identity, at: Double(number) / 30 + 0.001)
             gate.check(
-                tracker, hidesFaces: false, hidesRoom: compositor.hidesRoom, .video, placement: .identity, at: 0)
+                tracker, hides: compositor.hidden, .video, placement: .identity, at: 0)
             let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame, outside: [person]))
             #expect(reason == nil && !isExposed, "frame \(number)")
             let luma = gate.canvas.frame.view.luma.samples
@@ -245,7 +245,7 @@ import Testing
     @Test func `without the background a frame is withheld`() throws {
         var gate = PrivacyGate(Self.layout)
         var tracker = try tracker()
-        gate.check(tracker, hidesFaces: false, hidesRoom: true, .video, placement: .identity, at: 0)
+        gate.check(tracker, hides: .room, .video, placement: .identity, at: 0)
         let first = gate.reason
         #expect(first == .roomMayBeVisible)
         let scratch = try ScratchFolder()
@@ -253,13 +253,13 @@ import Testing
             try mask(Self.layers(#"{"kind": "background", "mode": "color"}"#), nil, in: scratch)
         ])
         compositor.compose(&gate.canvas, [], placement: .identity, at: 0)
-        gate.check(tracker, hidesFaces: false, hidesRoom: true, .video, placement: .identity, at: 0)
+        gate.check(tracker, hides: .room, .video, placement: .identity, at: 0)
         let covered = gate.reason
         #expect(covered == nil)
         // The masks are taken off, but the promise stays for one frame.
         _ = compositor.replaceMasks(with: [])
         compositor.compose(&gate.canvas, [], placement: .identity, at: 0.1)
-        gate.check(tracker, hidesFaces: false, hidesRoom: true, .video, placement: .identity, at: 0.1)
+        gate.check(tracker, hides: .room, .video, placement: .identity, at: 0.1)
         let last = gate.reason
         #expect(last == .roomMayBeVisible)
         tracker.restart()
@@ -272,7 +272,7 @@ import Testing
     ])
     func `dimming, and what is not always drawn, promises nothing`(text: String, promises: Bool) throws {
         let compositor = Compositor(masks: [try mask(Self.layers(text), nil, in: try ScratchFolder())])
-        let hides = compositor.hidesRoom
+        let hides = compositor.hidden.contains(.room)
         #expect(hides == promises)
     }
 }

@@ -67,7 +67,9 @@ struct ArtBlocks {
     ///   - isNear: the result; its memory is reused.
     func mark(_ words: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
         let (across, down) = (count(width), count(height))
-        if isNear.count < across * down { isNear = Array(repeating: false, count: across * down) }
+        let blocks = across * down
+        // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
+        if isNear.count < blocks { isNear = Array(repeating: false, count: blocks + blocks / 4) }
         for i in isNear.indices { isNear[i] = false }
         for by in 0..<down {
             let rows = by << shift..<min(height, (by + 1) << shift)

@@ -93,7 +93,7 @@ struct LandmarkFile: Equatable {
         (self.sourceSize, self.sourceModified) = (sourceSize, sourceModified)
     }
 
-    /// The FNV-1a hash over 64-bit words, in four independent chains so that it keeps up with memory.
+    /// A hash after FNV-1a, over 64-bit words, in four independent chains so that it keeps up with memory.
     static func checksum(_ words: Span<UInt64>) -> UInt64 {
         let prime: UInt64 = 0x100_0000_01b3
         var chains: SIMD4<UInt64> = [0xcbf2_9ce4_8422_2325, 1, 2, 3]

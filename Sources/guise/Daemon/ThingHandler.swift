@@ -12,7 +12,7 @@ struct ThingHandler {
     let mailbox: Mailbox
 
     /// The pictures that are taken of what is held up, and how many seconds that may take.
-    private static let (snapshots, timeout) = (3, 15.0)
+    private static let (lessonPictures, timeout) = (3, 15.0)
 
     func handle(_ request: ThingRequest) throws -> Answer {
         switch request {
@@ -24,9 +24,12 @@ struct ThingHandler {
                 throw RequestError(
                     .notNow, "no mask is worn that looks at things; put one on first: `guise wear objects`")
             }
-            guard !mailbox.settings.isPaused else {
+            let settings = mailbox.settings
+            guard !settings.isPaused, !settings.isFrozen else {
                 throw RequestError(
-                    .notNow, "there is no picture while Guise is paused; run `guise resume` first")
+                    .notNow,
+                    "there is no picture while Guise is \(settings.isPaused ? "paused" : "frozen"); "
+                        + "run `guise resume` first")
             }
             return .background { [self] in try teachFromCamera(name) }
         case .forget(let name):
@@ -64,10 +67,14 @@ struct ThingHandler {
     }
 
     private func teachFromCamera(_ name: String) throws -> TaughtReply {
-        guard let cutouts = library.recognizer.collect(Self.snapshots, seconds: Self.timeout) else {
+        let collected = mailbox.observe { library.recognizer.collect(Self.lessonPictures, seconds: Self.timeout) }
+        guard let cutouts = collected else {
             throw RequestError(.notNow, "something is being taught already; try again in a moment")
         }
-        guard cutouts.count == Self.snapshots else {
+        guard cutouts.count == Self.lessonPictures else {
+            guard mailbox.lastStatus.camera != .lost else {
+                throw RequestError(.notNow, "there is no picture: the camera is missing or in use")
+            }
             throw RequestError(
                 .notNow,
                 "nothing was seen that is held up alone before a plain background; hold '\(name)' up whole, at the "
@@ -81,10 +88,7 @@ struct ThingHandler {
     }
 
     private func forget(_ name: String) throws -> ThingsReply {
-        let folder = try library.folder(of: name)
-        let trash = Trash()
-        for picture in entries(of: folder) { try trash.add("\(folder)/\(picture)") }
-        removeFile(folder)
+        try Trash().add(library.folder(of: name))
         return list
     }
 }
