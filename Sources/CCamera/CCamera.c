@@ -37,8 +37,11 @@ int ccamera_attach(const char *attach, int port, int speed) {
     char text[64];
     const int length = snprintf(text, sizeof text, "%d %d %d %d", port, ends[1], DEVICE_ID, speed);
     const int file = open(attach, O_WRONLY | O_CLOEXEC);
-    int result = 0;
-    if (file < 0 || write(file, text, length) != length) result = -errno;
+    int result = file < 0 ? -errno : 0;
+    if (file >= 0) {
+        const ssize_t written = write(file, text, length);
+        if (written != length) result = written < 0 ? -errno : -EIO;
+    }
     if (file >= 0) close(file);
     close(ends[1]);
     if (result == 0) return ends[0];

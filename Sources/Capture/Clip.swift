@@ -43,12 +43,15 @@ public struct Clip: FrameSource, ~Copyable {
 
     /// Opens and probes the file, and starts to decode.
     /// - Parameters:
+    ///   - name: what messages call the file; nil: its path.
     ///   - loop: whether to restart at the end, forever; a photo is delivered again and again.
     ///   - bounds: resource limits of the decoders.
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file; `missing` if ffmpeg is not
     ///   installed.
-    public init(path: String, loop: Bool = false, within bounds: MediaLimits = .named) throws(Problem) {
-        let file = try MediaFile(path: path, within: bounds)
+    public init(
+        path: String, named name: String? = nil, loop: Bool = false, within bounds: MediaLimits = .named
+    ) throws(Problem) {
+        let file = try MediaFile(path: path, named: name ?? path, within: bounds)
         let decoder = try file.decode()
         let layout = FrameLayout(
             width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
@@ -66,7 +69,7 @@ public struct Clip: FrameSource, ~Copyable {
     /// The clip for the user, such as "talk.mp4, h264 1280x720 at 30.0 fps".
     public var description: String {
         let rate = rate.map { " at \(($0 * 100).rounded() / 100) fps" } ?? ""
-        return "\(file.path), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
+        return "\(file.name), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
     }
 
     /// False: frames are decoded as fast as they are read.
@@ -85,9 +88,16 @@ public struct Clip: FrameSource, ~Copyable {
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> FrameResult {
         if file.isPhoto, delivered > 0 {
-            // It remains in `frame`.
-            _ = finishDecoder()
-            guard loop else { return .end }
+            // It remains in `frame`. A decoder says what was wrong with it when it exits.
+            if let (exit, lines) = finishDecoder(), let damage = damage(exit, lines) {
+                warning = "\(file.name) is damaged: \(damage)"
+            }
+            guard loop else {
+                switch decoder {
+                case .none: return .end
+                case .some: return .nothing
+                }
+            }
             try deliverFrame(body)
             return .frame
         }
@@ -104,7 +114,8 @@ public struct Clip: FrameSource, ~Copyable {
         }
         decoder?.drainErrors()
         bytesRead = 0
-        if file.isPhoto { (descriptor, outputEnd) = (nil, monotonicTime()) }
+        // A looped photo always has a frame.
+        if file.isPhoto { (descriptor, outputEnd) = (loop ? nil : decoder?.errors, monotonicTime()) }
         startNextDecoder()
         try deliverFrame(body)
         return .frame
@@ -174,16 +185,16 @@ public struct Clip: FrameSource, ~Copyable {
         let reason = lines.last.map { ": \($0)" } ?? ""
         if case .signal = exit {
             throw Problem(
-                .gone, "ffmpeg stopped decoding \(file.path) after \(delivered) frames (\(exit))\(reason)",
+                .gone, "ffmpeg stopped decoding \(file.name) after \(delivered) frames (\(exit))\(reason)",
                 fix: "try again")
         }
         guard deliveredInRun > 0 else {
             throw Problem(
-                .unusable, "cannot decode \(file.path): ffmpeg produced no frame (\(exit))\(reason)",
+                .unusable, "cannot decode \(file.name): ffmpeg produced no frame (\(exit))\(reason)",
                 fix: "the file is damaged; try another copy")
         }
         if let damage = damage(exit, lines) {
-            warning = "\(file.path) is damaged, \(deliveredInRun) frames could be read: \(damage)"
+            warning = "\(file.name) is damaged, \(deliveredInRun) frames could be read: \(damage)"
         }
         guard loop else { return .end }
         (runLength, deliveredInRun) = (deliveredInRun, 0)
@@ -204,11 +215,16 @@ extension Clip {
     }
 
     /// Lends the first picture of a photo or clip, once it is decoded.
+    /// - Parameters:
+    ///   - name: what messages call the file; nil: its path.
+    ///   - bounds: resource limits of the decoders.
+    ///   - body: called once, with the picture.
     /// - Throws: what `Clip` throws for the file, and what `body` throws.
     public static func firstPicture(
-        of path: String, within bounds: MediaLimits = .named, _ body: (borrowing FrameView) throws -> Void
+        of path: String, named name: String? = nil, within bounds: MediaLimits = .named,
+        _ body: (borrowing FrameView) throws -> Void
     ) throws {
-        var clip = try Clip(path: path, within: bounds)
+        var clip = try Clip(path: path, named: name, within: bounds)
         while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }
     }
 }

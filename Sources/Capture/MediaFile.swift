@@ -35,7 +35,8 @@ public struct MediaLimits: Sendable {
 /// A picture or clip on disk: its properties, for most PNGs according to their own header and otherwise to ffprobe, and
 /// how to decode it. Owns the open file.
 struct MediaFile: ~Copyable {
-    let path: String
+    /// What messages call the file.
+    let name: String
     /// Open for reading. ffmpeg gets it as its standard input, so that it cannot misinterpret a file name.
     let descriptor: CInt
     /// Whether the file is a single picture rather than a clip.
@@ -66,38 +67,38 @@ struct MediaFile: ~Copyable {
 
     /// Opens and probes a file.
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file.
-    init(path: String, within bounds: MediaLimits) throws(Problem) {
-        (self.path, self.bounds) = (path, bounds)
+    init(path: String, named name: String, within bounds: MediaLimits) throws(Problem) {
+        (self.name, self.bounds) = (name, bounds)
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Self.problem(path, errno) }
+        guard descriptor >= 0 else { throw Self.problem(name, errno) }
         try checkKind()
         if try !readHeader() { try probe() }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    private static func problem(_ path: String, _ number: CInt) -> Problem {
+    private static func problem(_ name: String, _ number: CInt) -> Problem {
         switch number {
         case ENOENT, ENOTDIR:
-            Problem(.missing, "cannot open \(path): there is no such file", fix: "check the name")
+            Problem(.missing, "cannot open \(name): there is no such file", fix: "check the name")
         case EACCES, EPERM:
-            Problem(.forbidden, "cannot open \(path): permission denied", fix: "allow reading: chmod u+r FILE")
-        default: Problem(.unusable, "cannot open \(path): \(errorMessage(of: number))")
+            Problem(.forbidden, "cannot open \(name): permission denied", fix: "allow reading: chmod u+r FILE")
+        default: Problem(.unusable, "cannot open \(name): \(errorMessage(of: number))")
         }
     }
 
     private func checkKind() throws(Problem) {
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.problem(path, errno) }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.problem(name, errno) }
         let kind = status.st_mode & S_IFMT
         guard kind != S_IFDIR else {
-            throw Problem(.unusable, "cannot read \(path): it is a folder", fix: "choose a picture or a clip in it")
+            throw Problem(.unusable, "cannot read \(name): it is a folder", fix: "choose a picture or a clip in it")
         }
         guard kind == S_IFREG else {
-            throw Problem(.unusable, "cannot read \(path): it is not a regular file", fix: "choose a picture or a clip")
+            throw Problem(.unusable, "cannot read \(name): it is not a regular file", fix: "choose a picture or a clip")
         }
         guard status.st_size > 0 else {
-            throw Problem(.unusable, "cannot read \(path): the file is empty", fix: "choose a picture or a clip")
+            throw Problem(.unusable, "cannot read \(name): the file is empty", fix: "choose a picture or a clip")
         }
     }
 
@@ -115,7 +116,8 @@ struct MediaFile: ~Copyable {
 
     private mutating func probe() throws(Problem) {
         let entries =
-            "format=format_name,duration:stream=codec_name,width,height,avg_frame_rate,r_frame_rate,color_space,nb_read_packets"
+            "format=format_name,duration:stream=codec_name,width,height,sample_aspect_ratio,avg_frame_rate,r_frame_rate,color_space,"
+            + "nb_read_packets"
             + ":stream_side_data=rotation:frame_tags=Orientation"
         let (text, exit, lines) = try ChildProcess.output(
             of: [
@@ -133,36 +135,41 @@ struct MediaFile: ~Copyable {
         else {
             if exit == .status(0), facts["format_name"] != nil {
                 throw Problem(
-                    .unusable, "cannot read \(path): it contains no pictures", fix: "choose a picture or a clip")
+                    .unusable, "cannot read \(name): it contains no pictures", fix: "choose a picture or a clip")
             }
             if case .signal(let signal) = exit {
                 // By the limits on its time and memory, or when the daemon ends.
                 let isLimited = [SIGXCPU, SIGKILL].contains(CInt(signal))
                 throw Problem(
                     .unusable,
-                    "cannot read \(path): \(isLimited ? "reading it takes too long" : "ffprobe has crashed") (\(exit))",
+                    "cannot read \(name): \(isLimited ? "reading it takes too long" : "ffprobe has crashed") (\(exit))",
                     fix: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {
                 throw Problem(
                     .unusable,
-                    "cannot read \(path): it is neither a picture nor a clip; lists of other files are not supported",
+                    "cannot read \(name): it is neither a picture nor a clip; lists of other files are not supported",
                     fix: Self.hint)
             }
             let reason = lines.last.map { ": \(Self.withoutInputName($0))" } ?? ""
             throw Problem(
-                .unusable, "cannot read \(path): it is not a picture or clip that ffmpeg supports\(reason)",
+                .unusable, "cannot read \(name): it is not a picture or clip that ffmpeg supports\(reason)",
                 fix: Self.hint)
         }
         self.codec = String(codec)
         (self.width, self.height) = (width, height)
+        try checkSize()
         let format = facts["format_name"] ?? ""
         isPhoto =
             (format.hasSuffix("_pipe") || ["gif", "apng", "mjpeg", "image2"].contains(format))
             && facts["nb_read_packets"] == "1"
-        if !isPhoto { rate = Self.rate(facts["avg_frame_rate"]) ?? Self.rate(facts["r_frame_rate"]) ?? 25 }
+        if !isPhoto { rate = Self.ratio(facts["avg_frame_rate"]) ?? Self.ratio(facts["r_frame_rate"]) ?? 25 }
         if let rate, let seconds = facts["duration"].flatMap({ Double($0) }), (0...1e6).contains(seconds) {
             expected = Int(seconds * rate)
+        }
+        if !isPhoto, let aspect = Self.ratio(facts["sample_aspect_ratio"], separator: ":") {
+            // Camcorders store 16:9 in 1440x1080. Pixels become square.
+            self.width = max(1, Int((Double(width) * aspect).rounded()))
         }
         try checkSize()
         applyOrientation(
@@ -172,11 +179,11 @@ struct MediaFile: ~Copyable {
 
     private func checkSize() throws(Problem) {
         guard width > 0, height > 0 else {
-            throw Problem(.unusable, "cannot read \(path): its pictures have no size", fix: "choose another file")
+            throw Problem(.unusable, "cannot read \(name): its pictures have no size", fix: "choose another file")
         }
         guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
             throw Problem(
-                .unusable, "cannot read \(path): \(width)x\(height) is too large",
+                .unusable, "cannot read \(name): \(width)x\(height) is too large",
                 fix: "scale it to at most \(Self.largestSide) pixels on each side and "
                     + "\(bounds.pixels / 1_000_000) million pixels in total")
         }
@@ -229,9 +236,9 @@ struct MediaFile: ~Copyable {
             limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: seconds))
     }
 
-    /// Parses a rate such as "30000/1001"; nil for "0/0" and invalid text.
-    private static func rate(_ text: Substring?) -> Double? {
-        guard let parts = text?.split(separator: "/"), parts.count == 2, let a = Double(parts[0]),
+    /// Parses a ratio such as "30000/1001"; nil for "0/0" and invalid text.
+    private static func ratio(_ text: Substring?, separator: Character = "/") -> Double? {
+        guard let parts = text?.split(separator: separator), parts.count == 2, let a = Double(parts[0]),
             let b = Double(parts[1]), a > 0, b > 0, (0.01...1000).contains(a / b)
         else { return nil }
         return a / b

@@ -14,6 +14,8 @@ public struct Compositor: ~Copyable {
     /// picture.
     private var states: [LayerState]
     private var time: Double?
+    /// Whether the frame is the same as the one before, which is composed again with other masks.
+    private var isSameFrame = false
     /// The last estimate of the room's light, and when it was made.
     private var ambient: (estimate: AmbientEstimate, time: Double)?
     /// The id of the person who counts as the largest.
@@ -154,6 +156,7 @@ public struct Compositor: ~Copyable {
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
         // If the clock went back or jumped ahead, the elapsed time is unknown.
         let elapsed = self.time.map { time - $0 } ?? 0
+        isSameFrame = self.time == time
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
@@ -279,11 +282,15 @@ public struct Compositor: ~Copyable {
             let slot = scene.trackedFaces[i].slot
             // Head motion is measured in the source's frame, so that a zoom doesn't count as motion.
             let head = scene.trackedFaces[i].face.head.moved(by: back)
-            people[slot].measure(scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
+            if !isSameFrame {
+                people[slot].measure(
+                    scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
+            }
             if scene.trackedFaces[i].face.state == .tracked {
                 people[slot].blinkDetector.closeLids(&scene.trackedFaces[i].face, pixels, elapsed: elapsed)
             }
-            scene.trackedFaces[i].face.head = people[slot].stabilizedHead(head, elapsed: elapsed).moved(by: placement)
+            scene.trackedFaces[i].face.head = people[slot].stabilizedHead(head, elapsed: isSameFrame ? nil : elapsed)
+                .moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
         }
         // Faces are sorted by size, so the last one is the largest. The person who counted as the largest keeps that
@@ -339,7 +346,8 @@ public struct Compositor: ~Copyable {
                 appearance.opacity *= opacity
                 if let swing = layer.style.motion.swing {
                     let person = people[slot]
-                    states[state].pendulum.step(swing, speed: person.speed, tilt: person.tilt, elapsed: elapsed)
+                    states[state].pendulum.step(
+                        swing, speed: person.speed, tilt: person.tilt, elapsed: isSameFrame ? nil : elapsed)
                     appearance.swing = states[state].pendulum.degrees
                 }
                 if appearance.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], appearance) }
@@ -411,8 +419,9 @@ private struct PersonState: Sendable {
         (self.id, self.arrival, self.draw, self.seen) = (id, arrival, draw, seen)
     }
 
-    /// The filtered head placement, for drawing. Call once per frame.
-    mutating func stabilizedHead(_ seen: HeadPlacement, elapsed: Float) -> HeadPlacement {
+    /// The filtered head placement, for drawing.
+    /// - Parameter elapsed: seconds since the last frame; nil: the frame is the same.
+    mutating func stabilizedHead(_ seen: HeadPlacement, elapsed: Float?) -> HeadPlacement {
         var head = self.head ?? HeadPoseFilter(seen)
         defer { self.head = head }
         return head.update(seen, elapsed: elapsed)
@@ -423,7 +432,7 @@ private struct PersonState: Sendable {
     /// Distance from the nod's axis up to `pivot`, in eye distances.
     private static let nodRadius: Float = 3
     /// Time constant of the velocity's low-pass filter, in seconds. Landmarks are noisy.
-    private static let inertia: Float = 0.06
+    private static let timeConstant: Float = 0.06
 
     /// Updates light, expression and motion with a frame.
     /// - Parameters:
@@ -446,7 +455,7 @@ private struct PersonState: Sendable {
             let back = (tilt.y - newTilt.y) / elapsed * Self.nodRadius
             // A jump this fast means that the face was found in another place, not that it moved there.
             let isThrown = abs(across) > 40
-            let weight = 1 - exp(-elapsed / Self.inertia)
+            let weight = 1 - exp(-elapsed / Self.timeConstant)
             speed = isThrown ? .zero : speed + (SIMD2(across, back) - speed) * weight
         }
         (top, tilt) = (now, newTilt)

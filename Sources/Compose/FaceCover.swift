@@ -56,6 +56,8 @@ public struct FaceCover: ~Copyable {
     private var last: Double?
     /// The last time at which a face was tracked or missing, or the frame wasn't fully searched yet; seconds.
     private var lastDoubt = 0.0
+    /// Whether faces were there when the picture was turned, and none was found since.
+    private var isDoubtful = false
 
     /// Side of a grid cell, and of a mosaic cell, relative to the picture's longer side. A face that fills the picture
     /// is six cells wide.
@@ -94,6 +96,17 @@ public struct FaceCover: ~Copyable {
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
+        forgetPlaces()
+        isDoubtful = false
+    }
+
+    /// Forgets where faces are, for a picture that is turned or mirrored from now on, but not that there are some.
+    public mutating func turn() {
+        isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
+        forgetPlaces()
+    }
+
+    private mutating func forgetPlaces() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
         motion = nil
@@ -125,9 +138,12 @@ public struct FaceCover: ~Copyable {
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
         guard hasSearchedAll, time - lastOverflow > Self.timeout else { return false }
-        if !faces.isEmpty { return true }
+        if !faces.isEmpty {
+            isDoubtful = false
+            return true
+        }
         if !missing.isEmpty { return !missing.contains { time - $0.since > Self.timeout } }
-        return time - lastDoubt >= Self.emptyTimeout
+        return time - lastDoubt >= (isDoubtful ? Self.aloneTimeout : Self.emptyTimeout)
     }
 
     /// Covers face candidates on a composed photo.
@@ -145,7 +161,7 @@ public struct FaceCover: ~Copyable {
     ///   - luma: of the searched frame.
     ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
-        if size != (luma.width, luma.height) { reset() }
+        if size != (luma.width, luma.height) { forgetPlaces() }
         size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)

@@ -14,10 +14,6 @@ public struct HiddenParts: OptionSet, Sendable {
     /// What these masks together promise to hide.
     init(hiddenBy masks: borrowing [Mask]) {
         self = []
-        for i in masks.indices where masks[i].opacity > 0 {
-            if masks[i].onLostFace == .cover { insert(.faces) }
-            if masks[i].bystanders != nil { insert(.bystanders) }
-            if masks[i].hidesRoom { insert(.room) }
-        }
+        for i in masks.indices where masks[i].opacity > 0 { formUnion(masks[i].hidden) }
     }
 }

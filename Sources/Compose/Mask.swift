@@ -25,8 +25,14 @@ public struct Mask: Sendable {
     }
     /// Whether the mask needs the things that the user has taught.
     public var usesThings: Bool { layers.contains { $0.things != nil } }
-    /// Whether nothing of the room is visible behind the people, in every frame.
-    var hidesRoom: Bool { layers.contains(where: \.hidesRoom) }
+    /// What the mask promises to hide, unless it is transparent.
+    public var hidden: HiddenParts {
+        var hidden: HiddenParts = []
+        if onLostFace == .cover { hidden.insert(.faces) }
+        if bystanders != nil { hidden.insert(.bystanders) }
+        if layers.contains(where: \.hidesRoom) { hidden.insert(.room) }
+        return hidden
+    }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?
     /// What to do when the face is lost.

@@ -36,6 +36,10 @@ public struct MaskSet: Sendable {
 public final class MaskLoader: Sendable {
     private struct State {
         var selections: [MaskSelection]
+        /// What they hide, as far as it is known before they are loaded.
+        var requested: HiddenParts = []
+        /// Selections that were replaced before they could be loaded, with what they hide, the oldest first.
+        var superseded: [(selections: [MaskSelection], hidden: HiddenParts)] = []
         /// The size of the frames to load masks for.
         var size: FrameSize
         /// The masks to use now.
@@ -43,7 +47,12 @@ public final class MaskLoader: Sendable {
         /// Masks that the frame loop no longer uses. The loader's thread frees them, because that takes time.
         var spent: [[Mask]] = []
         var isOpen = true
+        /// Whether `selections` are not loaded yet.
+        var isLoading = false
     }
+
+    /// The most selections that one falls back to: nobody changes masks faster.
+    private static let maxSuperseded = 16
 
     private let log: @Sendable (String) -> Void
     private let wakeEvent: WakeEvent
@@ -52,6 +61,8 @@ public final class MaskLoader: Sendable {
     private let generation = Atomic<Int>(0)
     /// What the masks of `State.fresh` hide.
     private let hiddenParts: Atomic<Int>
+    /// What the masks hide that were selected and are not loaded yet: `State.requested`.
+    private let requestedParts = Atomic<Int>(0)
     /// The loaded masks, until the thread takes them over.
     private let loaded: Mutex<LoadedMasks?>
 
@@ -80,9 +91,16 @@ public final class MaskLoader: Sendable {
     // MARK: - Selecting masks
 
     /// Selects masks, in drawing order. Returns at once; the masks change when all are loaded. If one of them can't be
-    /// loaded, the error is logged and `selections` returns to the current masks.
-    public func select(_ selections: [MaskSelection]) {
-        state.withLock { $0.selections = selections }
+    /// loaded, the error is logged and `selections` returns to the masks that were selected before.
+    /// - Parameter hidden: what the masks promise to hide; until they are loaded, pictures that show it are withheld.
+    public func select(_ selections: [MaskSelection], hiding hidden: HiddenParts = []) {
+        state.withLock { state in
+            if state.isLoading, state.superseded.count < Self.maxSuperseded {
+                state.superseded.append((state.selections, state.requested))
+            }
+            (state.selections, state.requested, state.isLoading) = (selections, hidden, true)
+            requestedParts.store(hidden.rawValue, ordering: .releasing)
+        }
         wakeEvent.signal()
     }
 
@@ -114,8 +132,13 @@ public final class MaskLoader: Sendable {
         return state.withLock { $0.fresh }
     }
 
-    /// What the current masks promise to hide, also before `update(since:)` has been called for them.
-    public var hidden: HiddenParts { HiddenParts(rawValue: hiddenParts.load(ordering: .acquiring)) }
+    /// What the current masks promise to hide, also before `update(since:)` has been called for them, and what those
+    /// do that were selected and are not loaded yet.
+    public var hidden: HiddenParts {
+        // In this order: what is loaded meanwhile is in one of them.
+        let requested = HiddenParts(rawValue: requestedParts.load(ordering: .acquiring))
+        return requested.union(HiddenParts(rawValue: hiddenParts.load(ordering: .acquiring)))
+    }
 
     /// The current masks.
     public var masks: [Mask] { state.withLock { $0.fresh.masks } }
@@ -178,7 +201,7 @@ public final class MaskLoader: Sendable {
                 let worn = loaded.selections
                 state.withLock { state in
                     if selections != worn {
-                        if state.selections == selections { state.selections = worn }
+                        if state.selections == selections { fallBack(&state, to: worn) }
                     } else if state.size == size {
                         state.size = before.size
                     }
@@ -201,6 +224,12 @@ public final class MaskLoader: Sendable {
                 generation.add(1, ordering: .releasing)
                 wake?.signal()
             }
+            state.withLock { state in
+                guard state.selections == selections, state.size == size else { return }
+                (state.requested, state.isLoading) = ([], false)
+                state.superseded.removeAll()
+                requestedParts.store(0, ordering: .releasing)
+            }
             lines.forEach(log)
             // Preload what may be selected next, mask by mask, until something else is requested.
             func isIdle() -> Bool {
@@ -210,6 +239,17 @@ public final class MaskLoader: Sendable {
             guard isIdle() else { continue }
             watch.wait(quiet: Self.quiet)
         }
+    }
+}
+
+extension MaskLoader {
+    /// Goes back from a selection that can't be loaded to the one before, which may not be loaded yet either.
+    /// - Parameter worn: the masks that are loaded.
+    private func fallBack(_ state: inout State, to worn: [MaskSelection]) {
+        let earlier = state.superseded.popLast()
+        (state.selections, state.requested) = earlier ?? (worn, [])
+        state.isLoading = earlier != nil
+        requestedParts.store(state.requested.rawValue, ordering: .releasing)
     }
 }
 

@@ -26,8 +26,8 @@ public struct MaskSummary: Equatable, Sendable {
     public var example: [String: String] { defaults["text"] == "" ? ["text": title] : [:] }
     /// Whether single people can wear it: it draws nothing on the whole picture, and doesn't hide faces.
     public let isPersonal: Bool
-    /// Whether the mask is meant to hide the face.
-    public let isHiding: Bool
+    /// What the mask promises to hide.
+    public let hidden: HiddenParts
     /// Whether the mask needs the things that the user has taught.
     public let usesThings: Bool
 }
@@ -47,7 +47,7 @@ extension MaskLibrary {
             tags: json["tags"]?.elements.compactMap(\.string) ?? [],
             kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
             isFitForWork: json["fitForWork"]?.bool ?? false, options: found.options, defaults: found.defaults,
-            isPersonal: found.isPersonal, isHiding: found.isHiding, usesThings: family.usesThings)
+            isPersonal: found.isPersonal, hidden: found.hidden, usesThings: family.usesThings)
     }
 
     /// Collects options from the descriptions of a mask and of the masks that it includes.
@@ -56,14 +56,18 @@ extension MaskLibrary {
         var defaults: [String: String] = [:]
         var kinds: Set<MaskKind> = []
         var isPersonal = true
-        var isHiding = false
+        var hidden: HiddenParts = []
 
         mutating func collect(from description: JSON) {
             if let kind = description["kind"]?.string.flatMap(MaskKind.init) { kinds.insert(kind) }
             if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
-                (isPersonal, isHiding) = (false, true)
+                isPersonal = false
+                hidden.insert(.faces)
             }
-            if description["bystanders"]?.value == .bool(true) { isPersonal = false }
+            if description["bystanders"]?.value == .bool(true) {
+                isPersonal = false
+                hidden.insert(.bystanders)
+            }
             for layer in description["layers"]?.elements ?? [] {
                 let kind = layer["kind"]?.string.flatMap(LayerKind.named)
                 for key in ["tint", "color", "to"] {
@@ -75,6 +79,7 @@ extension MaskLibrary {
                     options["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
+                if kind?.hidesRoom(layer) == true { hidden.insert(.room) }
                 for (name, option) in kind?.options(layer) ?? [:] {
                     (options[name], defaults[name]) = (option.option, option.defaultValue)
                 }

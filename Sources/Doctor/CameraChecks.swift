@@ -34,9 +34,7 @@ extension Check {
             let catalog = try CascadeCatalog(folder: "\(shared)/Cascades")
             return .ok("all \(catalog.entries.count) cascades are installed")
         } catch let problem as Problem {
-            return problem.fix.contains("opencv-data")
-                ? .error(problem.message, fix: "sudo apt install opencv-data")
-                : .error(problem.message, fix: "make install")
+            return .error(problem.message, fix: problem.fix.isEmpty ? "make install" : problem.fix)
         } catch {
             return .error("\(error)", fix: "make install")
         }

@@ -135,8 +135,11 @@ package struct FrameLoop: ~Copyable {
             if let update = dependencies.mailbox.update(since: &settingsVersion) {
                 // A pause takes effect at once, not in a tenth of a second.
                 if update.isPaused, !settings.isPaused { published = 0 }
+                // A source that was not read counts as having sent its last frame now.
+                let wasShowing = isShowing
                 settings = update
-                pipeline.tracker.apply(settings.faces)
+                if isShowing, !wasShowing { arrived = dependencies.clock.now() }
+                pipeline.faces = settings.faces
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.setView(settings.view)
             }
@@ -191,7 +194,7 @@ package struct FrameLoop: ~Copyable {
         }
         let hasViewers = dependencies.monitor.hasViewers || watched > 0
         let mailbox = dependencies.mailbox
-        let keepsPicture = mailbox.hasCaptureRequests || mailbox.hasObservers || settings.recorder != nil
+        let keepsPicture = mailbox.hasCaptureRequests || mailbox.hasObservers || settings.recorder?.isRunning ?? false
         if hasViewers || keepsPicture {
             lastViewed = now
             // The only reader of the picture chooses its size. It stays when the reader leaves, who may come
@@ -306,7 +309,7 @@ package struct FrameLoop: ~Copyable {
         do {
             let isWhole = try current.withLastFrame { view, time in isToBeSeen = pipeline.recompose(view, at: time)
             }
-            if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
+            if isWhole, isToBeSeen, !pipeline.hidesTooLittle, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 if dependencies.monitor.hasViewers {
                     dependencies.monitor.update(
@@ -484,13 +487,17 @@ package struct FrameLoop: ~Copyable {
 
     /// Publishes the frame that has passed the gate, or a placeholder for one that has not.
     private mutating func publishOutcome(of pipeline: borrowing Pipeline) throws {
-        switch pipeline.gate.outcome {
-        case .publishable(let frame):
+        // Masks that are still being loaded may hide more than the frame does.
+        let isPending = pipeline.hidesTooLittle
+        if !isPending, case .publishable(let frame) = pipeline.gate.outcome {
             try publish(frame, faces: pipeline.monitoredFaces)
             answerCaptureRequests(frame, pipeline)
-        case .withheld:
+        } else {
             try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
-            refuseCaptureRequests("it might show a face that is to be hidden; try again in a moment")
+            // A mask that has just come hides in one of the next frames, which answer.
+            if !isPending, pipeline.gate.reason != .maskIsNew {
+                refuseCaptureRequests("it might show a face that is to be hidden; try again in a moment")
+            }
         }
     }
 
@@ -570,6 +577,8 @@ package struct FrameLoop: ~Copyable {
             case .problem: refuseCaptureRequests("the camera is missing or in use")
             case .hidden where settings.isFrozen:
                 refuseCaptureRequests("the frozen picture might show what is to be hidden; run `guise resume` first")
+            case .idle where settings.isFrozen:
+                refuseCaptureRequests("Guise is frozen without one; run `guise resume` first")
             // The next frame answers them.
             case .idle, .hidden, .stopped: break
             }

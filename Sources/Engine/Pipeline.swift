@@ -30,6 +30,8 @@ package struct Pipeline: ~Copyable {
     private var zoom: FaceZoom?
     private var scaler: Scaler?
     private var compositor: Compositor
+    /// Which faces are looked for. To hide faces, as many as possible are, whatever is set here.
+    package var faces: Tracker.Settings
     /// The policy for lost faces, for all masks; nil for each mask's own.
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
@@ -72,6 +74,7 @@ package struct Pipeline: ~Copyable {
 
     /// Creates a pipeline with fixed masks.
     package init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
+        faces = tracker.settings
         self.tracker = tracker
         compositor = Compositor(masks: masks)
         gate = PrivacyGate(output)
@@ -82,6 +85,7 @@ package struct Pipeline: ~Copyable {
     /// Creates a pipeline whose masks can change.
     /// - Parameter loader: a loader for frames of the output's layout.
     package init(tracker: consuming Tracker, loader: MaskLoader, output: FrameLayout) {
+        faces = tracker.settings
         self.tracker = tracker
         compositor = Compositor(masks: loader.masks)
         gate = PrivacyGate(output)
@@ -103,8 +107,10 @@ package struct Pipeline: ~Copyable {
     package mutating func setView(_ new: ViewTransform) {
         guard new != viewTransform else { return }
         if (new.rotation, new.isMirrored) != (viewTransform.rotation, viewTransform.isMirrored) {
-            // All faces are in other places now.
-            restart()
+            // All faces are in other places now, and may not be found there.
+            isNew = true
+            tracker.restart()
+            gate.turn()
             rotator = nil
         }
         viewTransform = new
@@ -186,6 +192,9 @@ package struct Pipeline: ~Copyable {
         upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
     ) {
         let start = threadTime()
+        var wanted = faces
+        if isCovering { wanted.max = max(wanted.max, Tracker.Settings.allowed.upperBound) }
+        tracker.apply(wanted)
         tracker.isThorough = isCovering
         switch search {
         case .following: tracker.update(view.luma, at: time.seconds)
@@ -197,7 +206,8 @@ package struct Pipeline: ~Copyable {
             unusedCorrections = tracker.correct(corrections)
         case .again: break
         }
-        if search != .again, tracker.isCut { gate.reset() }
+        // A picture that was turned over is another one, but not another scene.
+        if search != .again, tracker.isCut, !isNew { gate.reset() }
         isNew = false
         let tracked = threadTime()
         adoptMasks()

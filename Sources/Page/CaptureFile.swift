@@ -39,7 +39,7 @@ final class CaptureFile: Sendable {
             let wanted = min(Self.chunk, range.upperBound - offset)
             var bytes = [UInt8](repeating: 0, count: wanted)
             let count = retryingInterrupted { unsafe pread(descriptor, &bytes, wanted, offset) }
-            guard count > 0 else { throw PageError(503, "failed", "the file ended early") }
+            guard count > 0 else { throw PageError(.control(.failed), "the file ended early") }
             try await writer.send(.body(ByteBuffer(bytes: bytes[..<count])))
             offset += count
         }

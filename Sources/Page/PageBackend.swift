@@ -80,35 +80,60 @@ public struct MaskedPhoto: Sendable {
 
 /// The reason that a request of the page failed.
 public struct PageError: Error, Equatable, Sendable {
-    /// The HTTP status code (RFC 9110).
-    public let status: Int
-    /// The error code, for programs: one of the control protocol's codes, or one of the page's own, such as `too-large`
-    /// and `unusable`.
-    public let code: String
+    /// What went wrong, for programs.
+    public enum Code: Equatable, Sendable {
+        case badRequest, unauthorized, notFound, badMethod, tooLarge, headTooLarge, unsupported, unusable
+        /// One of the control protocol.
+        case control(RequestError.Code)
+
+        /// The code as the page's API has it.
+        public var name: String {
+            switch self {
+            case .badRequest: "bad-request"
+            case .unauthorized: "unauthorized"
+            case .notFound: "not-found"
+            case .badMethod: "bad-method"
+            case .tooLarge, .headTooLarge: "too-large"
+            case .unsupported: "unsupported"
+            case .unusable: "unusable"
+            case .control(let code): code.rawValue
+            }
+        }
+
+        /// The HTTP status code (RFC 9110; 431: RFC 6585).
+        var status: Int {
+            switch self {
+            case .badRequest, .control(.badLine), .control(.badValue): 400
+            case .unauthorized: 401
+            case .notFound, .control(.unknownMask), .control(.unknownLook), .control(.unknownDevice),
+                .control(.unknownRequest):
+                404
+            case .badMethod: 405
+            case .control(.notNow): 409
+            case .tooLarge: 413
+            case .unsupported: 415
+            case .unusable: 422
+            case .headTooLarge: 431
+            case .control(.failed), .control(.tooManyClients), .control(.tooSlow): 503
+            }
+        }
+    }
+
+    public let code: Code
     /// The message, for people.
     public let message: String
 
     /// Creates an error from its parts.
-    public init(_ status: Int, _ code: String, _ message: String) {
-        (self.status, self.code, self.message) = (status, code, message)
-    }
+    public init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
 
     /// Converts any error to an HTTP error.
     init(_ error: any Error) {
         switch error {
         case let error as PageError: self = error
-        case let requestError as RequestError:
-            let status =
-                switch requestError.code {
-                case .notNow: 409
-                case .unknownMask, .unknownLook, .unknownDevice, .unknownRequest: 404
-                case .badLine, .badValue: 400
-                case .failed, .tooManyClients, .tooSlow: 503
-                }
-            self.init(status, requestError.code.rawValue, requestError.message)
+        case let error as RequestError: self.init(.control(error.code), error.message)
         case let problem as Problem where problem.kind == .unusable || problem.kind == .invalid:
-            self.init(422, "unusable", problem.description)
-        default: self.init(503, "failed", "\(error)")
+            self.init(.unusable, problem.description)
+        default: self.init(.control(.failed), "\(error)")
         }
     }
 }

@@ -87,7 +87,7 @@ final class PageRouter: Sendable {
             return .whole(headers(Self.jsonType), Array(JSON(encoding: faces).text.utf8))
         case .saveCorrections:
             guard let photo = PhotoHash(hex: request.value("photo") ?? "") else {
-                throw PageError(400, "bad-value", "'photo' allows: a photo's SHA-256, 64 hexadecimal digits")
+                throw PageError(.control(.badValue), "'photo' allows: a photo's SHA-256, 64 hexadecimal digits")
             }
             try await backend.saveCorrections(request.body, of: photo)
             return .whole(headers(Self.jsonType), Array("{}".utf8))
@@ -95,11 +95,11 @@ final class PageRouter: Sendable {
             let name = try await backend.store(picture: request.body, named: request.value("name") ?? "")
             return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
         case .capture: return try capture(request)
-        case .socket: throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
+        case .socket: throw PageError(.badRequest, "this path is for web sockets (RFC 6455)")
         case .file:
-            guard let file = files.file(at: request.path) else { throw PageError(404, "not-found", "not found") }
+            guard let file = files.file(at: request.path) else { throw PageError(.notFound, "not found") }
             return .whole(headers(file.type), file.bytes)
-        case .badMethod: throw PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
+        case .badMethod: throw PageError(.badMethod, "\(request.method.rawValue) is not allowed here")
         }
     }
 
@@ -125,15 +125,15 @@ final class PageRouter: Sendable {
     /// Sends an error as JSON.
     /// - Throws: if the connection is closed.
     func sendError(_ error: PageError, _ writer: ResponseWriter) async throws {
-        let body: JSON = JSON(["error": JSON(["code": JSON(error.code), "message": JSON(error.message)])])
-        let status = HTTPResponseStatus(statusCode: error.status)
+        let body: JSON = JSON(["error": JSON(["code": JSON(error.code.name), "message": JSON(error.message)])])
+        let status = HTTPResponseStatus(statusCode: error.code.status)
         var headers = headers(Self.jsonType)
         if status == .unauthorized { headers.add(name: "WWW-Authenticate", value: "Guise") }
         try await writer.send(status, headers, Array(body.text.utf8))
     }
 
     private static let unauthorized = PageError(
-        401, "unauthorized", "no session has this token; run `guise page` in a terminal")
+        .unauthorized, "no session has this token; run `guise page` in a terminal")
 
     private func sendForbidden(_ why: String, _ writer: ResponseWriter) async throws {
         let page = """
@@ -156,12 +156,12 @@ final class PageRouter: Sendable {
 
     private func thumbnail(_ request: HTTPRequest) async throws -> Response {
         guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
-            throw PageError(400, "bad-value", "'face' allows: sample, mine")
+            throw PageError(.control(.badValue), "'face' allows: sample, mine")
         }
         let masks: JSON
         if let list = request.value("masks") {
             do { masks = try JSON(Array(list.utf8), file: "masks") } catch {
-                throw PageError(400, "bad-value", "'masks' allows: a list of masks, as config.json has it")
+                throw PageError(.control(.badValue), "'masks' allows: a list of masks, as config.json has it")
             }
         } else {
             masks = JSON([JSON(request.value("mask") ?? "")])
@@ -177,7 +177,7 @@ final class PageRouter: Sendable {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
             let path = backend.capturePath(named: name), let file = CaptureFile(path)
         else {
-            throw PageError(404, "not-found", "no picture or recording of that name was saved since Guise started")
+            throw PageError(.notFound, "no picture or recording of that name was saved since Guise started")
         }
         var headers = headers(CaptureFile.type(of: name))
         headers.add(name: "Accept-Ranges", value: "bytes")

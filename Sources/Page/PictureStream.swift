@@ -15,7 +15,7 @@ struct PictureStream: Sendable {
     static func options(_ request: HTTPRequest) throws(PageError) -> Preview.StreamOptions {
         var options = Preview.StreamOptions()
         func badValue(_ key: String, _ allowed: String) -> PageError {
-            PageError(400, "bad-value", "'\(key)' allows: \(allowed)")
+            PageError(.control(.badValue), "'\(key)' allows: \(allowed)")
         }
         func flag(_ key: String, _ value: String) throws(PageError) -> Bool {
             guard value == "0" || value == "1" else { throw badValue(key, "0, 1") }

@@ -95,7 +95,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 "the file is larger than \(limits.maxPictureBytes >> 20) MiB; make it shorter or smaller"
             default: "the request is larger than \(limits.maxBodyBytes >> 10) KiB"
             }
-        return PageError(413, "too-large", message)
+        return PageError(.tooLarge, message)
     }
 
     private func answer(
@@ -119,14 +119,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let pageError: PageError
         if let request, request.route.maxBody(router.limits) > router.limits.maxBodyBytes {
-            pageError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
+            pageError = PageError(.badRequest, "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits
             pageError = PageError(
-                431, "too-large",
+                .headTooLarge,
                 "the head is larger than \(limits.maxHeadBytes >> 10) KiB or \(limits.maxHeaderFields) fields")
         } else {
-            pageError = PageError(400, "bad-request", "this is not an HTTP request")
+            pageError = PageError(.badRequest, "this is not an HTTP request")
         }
         (isKeepAlive, isHead) = (false, false)
         answer(context) { try await $0.sendError(pageError, $1) }

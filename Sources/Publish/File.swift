@@ -243,13 +243,13 @@ public struct FileSink: FrameSink, ~Copyable {
 
 /// A path at which nothing exists: the given one, otherwise "clip 2.mp4" beside "clip.mp4", and so on.
 public func freePath(for path: String) -> String {
-    guard mayExist(path) else { return path }
+    guard isTaken(path) else { return path }
     let start = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
     let end = path[start...].lastIndex(of: ".") ?? path.endIndex
     var number = 2
     while true {
         let other = "\(path[..<end]) \(number)\(path[end...])"
-        if !mayExist(other) { return other }
+        if !isTaken(other) { return other }
         number += 1
     }
 }

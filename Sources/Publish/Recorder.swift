@@ -41,6 +41,7 @@ public final class Recorder: Sendable {
     private let ended = DispatchSemaphore(value: 0)
     private let began = Atomic<UInt64>(0)
     private let due = Atomic<Int>(0)
+    private let hasFailed = Atomic<Bool>(false)
     private let sink: Mutex<FileSink?>
     private let sound: SoundTrack?
     private let failed: @Sendable (Problem) -> Void
@@ -77,6 +78,9 @@ public final class Recorder: Sendable {
 
     /// The current progress.
     public var progress: Progress { state.withLock { $0 } }
+
+    /// False once the recording has ended by itself.
+    public var isRunning: Bool { !hasFailed.load(ordering: .relaxed) }
 
     /// Queues a copy of a published frame, for the frame loop. Never waits for the encoder. Frames of another size, as
     /// the first ones may have while the picture gets the file's size, are left out.
@@ -146,6 +150,7 @@ public final class Recorder: Sendable {
     }
 
     private func end(with problem: Problem) {
+        hasFailed.store(true, ordering: .relaxed)
         queue.withLock { $0.isOpen = false }
         state.withLock { $0.problem = problem }
     }

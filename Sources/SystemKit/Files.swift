@@ -60,6 +60,14 @@ public func mayExist(_ path: String) -> Bool {
     return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
 }
 
+/// Whether a name is taken, for a search of a free one. Where nothing can be looked up, as in another user's folder or
+/// under a name that is too long, no name is taken: creating the file tells why it can't be.
+public func isTaken(_ path: String) -> Bool {
+    var status = stat()
+    // Behind a NUL the system reads nothing, so that every number after it would be taken.
+    return unsafe lstat(path, &status) == 0 && !path.utf8.contains(0)
+}
+
 /// The absolute path without links and dots; nil if nothing exists there.
 public func realPath(of path: String) -> String? {
     guard let real = unsafe realpath(path, nil) else { return nil }

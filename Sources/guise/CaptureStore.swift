@@ -174,7 +174,7 @@ final class CaptureStore: Sendable {
             while true {
                 last.times += 1
                 let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(fileExtension)"
-                if !mayExist(path) { return path }
+                if !isTaken(path) { return path }
             }
         }
     }

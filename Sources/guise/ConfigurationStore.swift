@@ -55,13 +55,12 @@ final class ConfigurationStore: Sendable {
     ) {
         startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: watchEvent.descriptor)
-            var version = latest.withLock { $0.file }.flatMap { FileVersion($0) }
+            var version = file.flatMap { FileVersion($0) }
             while true {
-                // `save` may have created a file if there was none.
-                let file = latest.withLock { $0.file }
-                let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
-                watch.set(files: folders, names: [])
+                watch.set(files: watchedFolders, names: [])
                 _ = watch.wait(quiet: 100)
+                // There may be a file of the user's now.
+                let file = file
                 let isAsked = isReloadRequested.exchange(false, ordering: .acquiring)
                 let isEdited = isEdited(file, since: &version)
                 guard isAsked || isEdited else { continue }
@@ -75,6 +74,27 @@ final class ConfigurationStore: Sendable {
                 } catch { report("the configuration is unchanged: \(error)") }
             }
         }
+    }
+
+    /// The file to read: the one that was read last, or the user's own as soon as there is one.
+    private var file: String? {
+        let read = latest.withLock { $0.file }
+        guard read.map(paths.isShared) ?? true, let own = ownFile, mayExist(own) else { return read }
+        return own
+    }
+
+    /// The user's own file, whether it exists or not; nil without a home folder.
+    private var ownFile: String? { paths.user.map { "\($0)/config.json" } }
+
+    /// The folders of the file, of the one that it links to, and of the user's own.
+    private var watchedFolders: [String] {
+        let file = file
+        let linked = file.flatMap { try? resolvedPath(of: $0) }
+        return Set(
+            [file, linked, ownFile].compactMap { $0 }.map { path in
+                path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+            }
+        ).sorted()
     }
 
     /// Whether the file was changed by others. What was written here is active, or was taken back since.
@@ -91,8 +111,7 @@ final class ConfigurationStore: Sendable {
     /// - Returns: notes for the user.
     /// - Throws: `Problem` if the file is invalid.
     func reload() throws -> [String] {
-        let path = latest.withLock { $0.file }
-        guard let path else { return ["there is no configuration file: defaults apply"] }
+        guard let path = file else { return ["there is no configuration file: defaults apply"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
         let keys = unsaved.withLock { $0 }
         return try apply { now in
@@ -108,7 +127,7 @@ final class ConfigurationStore: Sendable {
     func save() throws -> String {
         let selections = JSON(masks.loader.selections.map(\.setting))
         let (text, path) = try latest.withLock { text -> (String, String) in
-            let path = try ownFile(text)
+            let path = try fileToWrite(text)
             // The configuration is updated before the file, so that the watching thread finds no change.
             text = try text.setting("masks", selections).moved(to: path)
             if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
@@ -147,11 +166,10 @@ final class ConfigurationStore: Sendable {
     /// - Returns: false if somebody else has written the file since it was read.
     private func writeOnce(_ keys: Set<String>) throws -> Bool {
         let (text, path, version, isActive) = try latest.withLock { text -> (String, String, FileVersion?, Bool) in
-            let path = try ownFile(text)
+            let path = try fileToWrite(text)
             let version = FileVersion(path)
             // A link that has come to dangle counts as a file that is gone.
-            let isNew = path != text.file || version == nil
-            var written = isNew ? text : try ConfigurationText(text: try contents(of: path), file: path)
+            var written = version == nil ? text : try ConfigurationText(text: try contents(of: path), file: path)
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
@@ -181,9 +199,8 @@ final class ConfigurationStore: Sendable {
     }
 
     /// The file to write to: the one that was read, unless it was installed with Guise.
-    private func ownFile(_ text: ConfigurationText) throws -> String {
-        let own = paths.user.map { "\($0)/config.json" }
-        guard let path = text.file.flatMap({ paths.isShared($0) ? nil : $0 }) ?? own else {
+    private func fileToWrite(_ text: ConfigurationText) throws -> String {
+        guard let path = text.file.flatMap({ paths.isShared($0) ? nil : $0 }) ?? ownFile else {
             throw RequestError(
                 .notNow, "there is no folder for config.json: neither HOME nor XDG_CONFIG_HOME is set")
         }
@@ -218,7 +235,15 @@ final class ConfigurationStore: Sendable {
         let notes = try apply(selectsMasks: false) { now in
             let key = "privacy.onLostFace"
             let showsMore = text.value.onLostFace.strictness < now.value.onLostFace.strictness
-            let earlier = showsMore ? try text.setting(key, now.value.json[path: key] ?? "mask") : text
+            var earlier = showsMore ? try text.setting(key, now.value.json[path: key] ?? "mask") : text
+            // Nor does a start show more.
+            let hiding = masks.hiddenParts
+            let kept = now.value.masks.filter { mask in
+                !hiding(mask.mask).isEmpty && !earlier.value.masks.contains { $0.mask == mask.mask }
+            }
+            if !kept.isEmpty {
+                earlier = try earlier.setting("masks", JSON((kept + earlier.value.masks).map(\.setting)))
+            }
             return now.file.map { earlier.moved(to: $0) } ?? earlier
         }
         noteChanges(since: old)
@@ -238,11 +263,18 @@ final class ConfigurationStore: Sendable {
     private func apply(
         selectsMasks: Bool = true, _ change: (ConfigurationText) throws -> ConfigurationText
     ) throws -> [String] {
-        let (old, new) = try latest.withLock { text in
+        let (old, new, kept) = try latest.withLock { text in
             let (old, fresh) = (text.value, try change(text))
-            if selectsMasks, fresh.value.masks != old.masks { try masks.select(fresh.value.masks) }
+            var kept: [String] = []
+            if selectsMasks, fresh.value.masks != old.masks {
+                // Those that were listed and no longer are have been taken off by name.
+                let named = Set(old.masks.map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
+                let selections: [MaskSelection]
+                (selections, kept) = masks.keepingHidingMasks(fresh.value.masks, except: named)
+                try masks.select(selections)
+            }
             text = fresh
-            return (old, fresh.value)
+            return (old, fresh.value, kept)
         }
         guard new != old else { return [] }
         mailbox.change { settings in
@@ -258,7 +290,8 @@ final class ConfigurationStore: Sendable {
         if new.port != old.port { later.append("page.port") }
         if new.cats != old.cats { later.append("faces.cats") }
         if new.start != old.start { later.append("start") }
-        return later.map { "'\($0)' takes effect at the next start" }
+        return kept.map { "\($0) stays on; take it off with `guise hide \($0)`" }
+            + later.map { "'\($0)' takes effect at the next start" }
     }
 }
 

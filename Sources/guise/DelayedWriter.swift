@@ -6,7 +6,7 @@ import SystemKit
 /// writes one file and not a hundred.
 final class DelayedWriter: Sendable {
     private let requests = DispatchSemaphore(value: 0)
-    private let write: Mutex<(@Sendable () -> Void)?>
+    private let write: Mutex<(@Sendable () -> Bool)?>
     private let isPending = Atomic<Bool>(false)
 
     /// The time without a request after which the job runs, in seconds.
@@ -15,8 +15,9 @@ final class DelayedWriter: Sendable {
     /// The time after which the job runs although requests keep coming, in seconds.
     private static let longest = 5.0
 
-    /// - Parameter write: the job; called by one thread at a time.
-    init(_ write: @escaping @Sendable () -> Void) {
+    /// - Parameter write: the job; called by one thread at a time. False if it failed, and is to be tried again with the
+    ///   next request, or at the end.
+    init(_ write: @escaping @Sendable () -> Bool) {
         self.write = Mutex(write)
         startThread(named: "writer") { [self] in
             while true {
@@ -44,7 +45,9 @@ final class DelayedWriter: Sendable {
     /// Runs the job if it is pending. False if this was closed.
     private func run() -> Bool {
         write.withLock { write in
-            if isPending.exchange(false, ordering: .acquiringAndReleasing) { write?() }
+            if isPending.exchange(false, ordering: .acquiringAndReleasing), write?() == false {
+                isPending.store(true, ordering: .releasing)
+            }
             return write != nil
         }
     }

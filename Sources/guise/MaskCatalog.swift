@@ -64,7 +64,16 @@ final class MaskCatalog: Sendable {
         lastChoices.withLock { lastChoices in
             for worn in loader.selections where !worn.choices.isEmpty { lastChoices[worn.mask] = worn.choices }
         }
-        loader.select(selections)
+        let hiding = hiddenParts
+        loader.select(selections, hiding: selections.reduce([]) { $1.opacity > 0 ? $0.union(hiding($1.mask)) : $0 })
+    }
+
+    /// Tells what a mask hides: by its description, and as it is loaded, which may be an earlier version. A mask that
+    /// can't be read any more may be one that hides faces.
+    var hiddenParts: (_ mask: String) -> HiddenParts {
+        let described = Dictionary(summaries.map { ($0.name, $0.hidden) }) { first, _ in first }
+        let loaded = Dictionary(loader.masks.map { ($0.name, $0.hidden) }) { $0.union($1) }
+        return { (described[$0] ?? .faces).union(loaded[$0] ?? []) }
     }
 
     /// A mask with the colours and texts that it had when it was last worn.
@@ -74,13 +83,19 @@ final class MaskCatalog: Sendable {
         return selection
     }
 
-    /// Masks that replace the active ones, below them the active masks that hide faces and are not among them: no face
-    /// is shown unless a request names the mask that hides it.
+    /// Masks that replace the active ones, below them the active masks that hide something and are not among them: no
+    /// face, bystander or room is shown unless a request names the mask that hides it. A mask that hides the room gives
+    /// way to another one that does.
+    /// - Parameter named: masks that the request names, so that they may go.
     /// - Returns: the masks, and the names of those that stayed.
-    func keepingHidingMasks(_ selections: [MaskSelection]) -> (selections: [MaskSelection], kept: [String]) {
-        // A mask that can't be read any more may be one that hides faces.
-        let decorative = Set(summaries.filter { !$0.isHiding }.map(\.name))
-        let worn = loader.selections.filter { !decorative.contains($0.mask) }
+    func keepingHidingMasks(
+        _ selections: [MaskSelection], except named: Set<String> = []
+    ) -> (selections: [MaskSelection], kept: [String]) {
+        let hiding = hiddenParts
+        let hidesRoom = selections.contains { hiding($0.mask).contains(.room) }
+        let worn = loader.selections.filter {
+            !named.contains($0.mask) && !hiding($0.mask).subtracting(hidesRoom ? .room : []).isEmpty
+        }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
         let others = selections.map { selection in
             guard let shown = worn.first(where: { $0.mask == selection.mask }) else { return selection }

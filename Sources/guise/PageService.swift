@@ -81,7 +81,7 @@ final class PageService: PageBackend {
             try check(header)
         } else if !ClipHeader.isClip(picture) {
             throw PageError(
-                415, "unsupported",
+                .unsupported,
                 "this is no photo or clip; JPEG, PNG, WebP, GIF, MP4, WebM, MKV and AVI are supported")
         }
         guard let stored = try await pictures.add(bytes: picture, named: name) else { throw Self.busy }
@@ -91,7 +91,7 @@ final class PageService: PageBackend {
     /// Checks a photo's header before anything is decoded.
     private func check(_ photo: [UInt8]) throws(PageError) {
         guard let header = PhotoHeader(photo) else {
-            throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
+            throw PageError(.unsupported, "this is not a photo; JPEG, PNG and WebP are supported")
         }
         try check(header)
     }
@@ -99,14 +99,14 @@ final class PageService: PageBackend {
     private func check(_ header: PhotoHeader) throws(PageError) {
         guard header.width <= Self.maxPhotoPixels / header.height else {
             throw PageError(
-                413, "too-large",
+                .tooLarge,
                 "\(header.width)x\(header.height) is more than \(Self.maxPhotoPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
     }
 
     private static let busy = PageError(
-        409, "not-now", "other photos are being processed; try again when they are done")
+        .control(.notNow), "other photos are being processed; try again when they are done")
 
     func applyMasks(toPhoto photo: [UInt8]) async throws -> MaskedPhoto {
         try check(photo)
@@ -127,7 +127,7 @@ final class PageService: PageBackend {
     func saveCorrections(_ corrections: [UInt8], of photo: PhotoHash) async throws {
         guard try self.corrections.keep(corrections, of: photo) else {
             throw PageError(
-                404, "not-found", "no photo with this SHA-256 was opened since Guise started; open the photo again")
+                .notFound, "no photo with this SHA-256 was opened since Guise started; open the photo again")
         }
     }
 

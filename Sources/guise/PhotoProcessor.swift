@@ -81,25 +81,21 @@ final class PhotoProcessor: Sendable {
         _ read: (borrowing Pipeline, PhotoHash, FrameLayout) throws -> Result
     ) throws -> Result {
         let file = try MemoryFile(photo, what: "a photo")
-        let (path, hash) = (file.path, PhotoHash(of: photo))
-        do {
-            var result: Result?
-            try Clip.firstPicture(of: path, within: .received) { view in
-                let layout = view.layout
-                let loader = try MaskLoader(
-                    searchPaths: context.paths.masks, target: context.artTarget(layout), selections: selections,
-                    log: { _ in })
-                var pipeline = Pipeline(
-                    tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
-                pipeline.onLostFace = onLostFace
-                pipeline.corrections = corrections.corrections(of: hash, layout)
-                pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
-                result = try read(pipeline, hash, layout)
-            }
-            guard let result else { throw Problem(.unusable, "the file contains no picture") }
-            return result
-        } catch let problem as Problem {
-            throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)
+        let hash = PhotoHash(of: photo)
+        var result: Result?
+        try Clip.firstPicture(of: file.path, named: "the photo", within: .received) { view in
+            let layout = view.layout
+            let loader = try MaskLoader(
+                searchPaths: context.paths.masks, target: context.artTarget(layout), selections: selections,
+                log: { _ in })
+            var pipeline = Pipeline(
+                tracker: try context.tracker(isPhoto: true), masks: loader.masks, output: layout)
+            pipeline.onLostFace = onLostFace
+            pipeline.corrections = corrections.corrections(of: hash, layout)
+            pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
+            result = try read(pipeline, hash, layout)
         }
+        guard let result else { throw Problem(.unusable, "the file contains no picture") }
+        return result
     }
 }

@@ -42,25 +42,23 @@ final class PictureStore: Sendable {
     func add(bytes: [UInt8], named name: String) async throws -> String? {
         try await worker.run { [self] in
             let file = try MemoryFile(bytes, what: "a picture")
-            do { return try add(file.path, named: name) } catch let problem as Problem {
-                let message = problem.message.replacing(file.path, with: "the picture")
-                throw Problem(problem.kind, message, fix: problem.fix)
-            }
+            return try add(file.path, called: "the picture", named: name)
         }
     }
 
-    private func add(_ path: String, named name: String) throws -> String {
+    /// - Parameter source: what messages call the file; nil: its path.
+    private func add(_ path: String, called source: String? = nil, named name: String) throws -> String {
         guard let folder else {
             throw Problem(
                 .missing, "there is no folder for pictures: neither HOME nor XDG_CONFIG_HOME is set", fix: "set HOME")
         }
-        let encoded = try Self.encode(path)
+        let encoded = try Self.encode(path, called: source)
         return try naming.withLock { _ in try save(encoded, as: Self.stem(of: name), in: folder) }
     }
 
     /// A picture or clip in the form in which it is kept, and the extension of its name.
-    private static func encode(_ path: String) throws -> (bytes: [UInt8], fileExtension: String) {
-        var clip = try Clip(path: path, within: .kept)
+    private static func encode(_ path: String, called name: String?) throws -> (bytes: [UInt8], fileExtension: String) {
+        var clip = try Clip(path: path, named: name, within: .kept)
         var film: MotionJPEGEncoder?
         if !clip.isPhoto { film = try MotionJPEGEncoder(clip.layout) }
         var first: [UInt8]?
@@ -102,7 +100,7 @@ final class PictureStore: Sendable {
         try makeOwnFolders(folder)
         var (free, number) = (stem, 1)
         // The page shows names without their endings.
-        while [Self.pictureExtension, MotionJPEG.fileExtension].contains(where: { mayExist("\(folder)/\(free).\($0)") })
+        while [Self.pictureExtension, MotionJPEG.fileExtension].contains(where: { isTaken("\(folder)/\(free).\($0)") })
         {
             number += 1
             free = "\(stem) \(number)"

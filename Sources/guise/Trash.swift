@@ -31,7 +31,7 @@ struct Trash {
             let name = number == 1 ? file : "\(file).\(number)"
             // The info file comes first and reserves the name.
             let note = "\(folder)/info/\(name).trashinfo"
-            if !mayExist(note), !mayExist("\(folder)/files/\(name)") {
+            if !isTaken(note), !isTaken("\(folder)/files/\(name)") {
                 do { try writeOwnFile(Array(info.utf8), to: note) } catch { throw failure("\(error)") }
                 guard renameToNew(path, "\(folder)/files/\(name)") else {
                     let why = errorMessage(of: errno)

@@ -23,6 +23,20 @@ import Testing
         #expect(try clip.withFrame { _, _ in } == .end)
     }
 
+    @Test func `a clip with pixels that are not square is widened`() throws {
+        try scratch.make("wide.mkv", "-f lavfi -i testsrc=s=144x108:r=10:d=0.3 -vf setsar=4/3 -c:v ffv1")
+        let clip = try Clip(path: scratch.path("wide.mkv"))
+        #expect(clip.layout.width == 192 && clip.layout.height == 108)
+    }
+
+    @Test func `a photo that ends too early is reported, and said by the name that it was given`() throws {
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: scratch.testPicture("a.jpg", size: "640x480")))
+        let path = try scratch.write(bytes.prefix(bytes.count / 2), "cut.jpg")
+        var photo = try Clip(path: path, named: "the photo")
+        #expect(try harvest(&photo).frames.count == 1)
+        #expect(photo.warning?.hasPrefix("the photo is damaged: ") == true, "\(photo.warning ?? "nothing")")
+    }
+
     @Test func `a looped clip starts again and its time continues`() throws {
         let path = try scratch.testPicture("a.y4m", frames: 3, "-pix_fmt yuv420p")
         var clip = try Clip(path: path, loop: true)

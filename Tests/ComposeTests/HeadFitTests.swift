@@ -63,6 +63,8 @@ struct HeadFitTests {
         let own = Self.outline(half: 1.15, top: 2, of: head)
         let together = HeadSize(head, cell: 2.5) { point in point.x > 330 && point.y < 470 ? 1 : own(point) }
         #expect(together?.width == nil)
+        // Alone, the same head has a width.
+        #expect(HeadSize(head, cell: 2.5, share: own)?.width != nil)
     }
 
     @Test func `the first measurement applies at once, later ones slowly, and outliers not at all`() {

@@ -14,6 +14,17 @@ struct HeadPoseFilterTests {
         face(at: Point(600, 300), scale: size, roll: roll, yaw: yaw).head
     }
 
+    @Test func `the same frame again has the same head, and leaves the filter as it is`() {
+        var (one, other) = (HeadPoseFilter(placement(yaw: 0)), HeadPoseFilter(placement(yaw: 0)))
+        for number in 1..<9 {
+            let head = placement(yaw: Float(number) * 3)
+            let shown = one.update(head, elapsed: Self.frame)
+            let same = other.update(head, elapsed: Self.frame)
+            let again = other.update(head, elapsed: nil)
+            for point in Self.points { #expect(shown(point) == same(point) && same(point) == again(point)) }
+        }
+    }
+
     @Test func `a resting head's hat does not move`() {
         // The jitter of the tracker's placements, in degrees and fractions, independent from frame to frame.
         var scatter = SplitMix64(seed: 1)

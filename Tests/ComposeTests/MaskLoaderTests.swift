@@ -109,6 +109,33 @@ private final class LogRecorder: Sendable {
         #expect(edited[0].revision == masks[0].revision && edited[1].revision > masks[1].revision)
     }
 
+    @Test func `what selected masks hide counts from the selection on, and one that fails takes no other along`() throws
+    {
+        try make("hat")
+        try make("broken", art: "<rect")
+        try scratch.write(
+            """
+            {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+            """, "Masks/veil/mask.json")
+        let loader = try loader(["hat"])
+        loader.select(["hat", "veil"].map(MaskSelection.init), hiding: .faces)
+        #expect(loader.hidden == .faces && loader.masks.map(\.name) == ["hat"], "before it is loaded")
+        // Selected before the first could be loaded.
+        loader.select(["hat", "veil", "broken"].map(MaskSelection.init), hiding: .faces)
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        #expect(next(loader, &seen).map(\.name) == ["hat", "veil"])
+        waits { loader.selections.map(\.mask) == ["hat", "veil"] }
+        #expect(loader.hidden == .faces && log.lines.count == 1 && log.lines[0].contains("broken/a.svg"))
+        loader.select([MaskSelection("hat")])
+        _ = next(loader, &seen)
+        waits { loader.hidden == [] }
+        // What fails hides nothing.
+        loader.select([MaskSelection("broken")], hiding: [.faces, .room])
+        waits { loader.selections == [MaskSelection("hat")] && loader.hidden == [] }
+    }
+
     @Test func `masks are loaded for another size together, and stay if one of them can't be`() throws {
         try make("hat")
         try make("beard")

@@ -30,7 +30,8 @@ private let socket = "/run/user/1000/guise/control.sock"
         "eyes": [0.5, 0.4], "eyeDistance": 0.4}]}
         """)
     machine.system.shared = "\(machine.root)/share"
-    try machine.expect(.cascades, .error, "cascade 'no' was not found", fix: "sudo apt install opencv-data")
+    try machine.expect(
+        .cascades, .error, "cascade 'no' was not found", fix: "install its package: sudo apt install opencv-data")
     try machine.put("/share/Cascades/such.xml")
     try machine.expect(.cascades, .ok, "all 1 cascades")
 }

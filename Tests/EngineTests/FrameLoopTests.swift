@@ -216,6 +216,38 @@ import Testing
         #expect(capture.grays.isEmpty && capture.refusals.count == (isFrozen ? 1 : 0))
     }
 
+    @Test func `from the request for a hiding mask on, no picture is shown until it is loaded`() throws {
+        try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
+        let stage = try Stage()
+        stage.placeholders.draw(.hidden, "One moment", "")
+        let placeholder = try stage.sum(of: .hidden)
+        _ = stage.camera(Script.frames(60, gray: 100))
+        // Its thread doesn't run, as if something else were loaded first.
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Stage.layout), selections: []
+        ) { _ in }
+        let (log, capture, mailbox) = (stage.sink(), FakeCapture(), stage.mailbox)
+        stage.at(0.51) { loader.select([MaskSelection("hiding")], hiding: .faces) }
+        stage.at(0.7) { mailbox.requestCapture(capture) }
+        stage.at(1.01) { loader.select([], hiding: []) }
+        stage.end(at: 1.5)
+        try stage.run([log], loader: loader)
+        let hidden = log.shots(from: 0.511, to: 1.01)
+        #expect(hidden.count > 10 && hidden.allSatisfy { $0.sum == placeholder })
+        #expect(log.shots(from: 1.05).contains { $0.gray == 100 })
+        #expect(capture.refusals.isEmpty && capture.grays == [100], "it waits")
+    }
+
+    @Test func `a freeze before the first picture refuses captures`() throws {
+        let stage = try Stage { $0.isFrozen = true }
+        _ = stage.camera(Script.frames(60, gray: 100))
+        let (log, capture, mailbox) = (stage.sink(), FakeCapture(), stage.mailbox)
+        stage.at(0.5) { mailbox.requestCapture(capture) }
+        stage.end(at: 1)
+        try stage.run([log])
+        #expect(capture.grays.isEmpty && capture.refusals.count == 1)
+    }
+
     @Test func `a frozen picture stays if the view changes`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(60, gray: 100))

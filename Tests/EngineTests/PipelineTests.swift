@@ -274,6 +274,28 @@ import Track
         #expect(seen.contains(true) && zip(seen, searched).allSatisfy { !$0 || $1 })
     }
 
+    @Test(.needsSample) func `a face that was hidden stays so when the picture is turned over`() throws {
+        let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
+        var pipeline = try pipeline([mask], landmarks: true)
+        pipeline.faces.max = 1
+        var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
+        var (seen, faces): ([Bool], [Int]) = ([], [])
+        for number in 0..<240 {
+            if number == 60 {
+                var view = ViewTransform()
+                view.rotation = .half
+                pipeline.setView(view)
+            }
+            _ = try sample.withFrame { view, time in pipeline.process(view, at: time) }
+            seen.append(pipeline.gate.reason == nil)
+            faces.append(pipeline.tracker.faces.count)
+        }
+        let bare = seen.indices.dropFirst(60).filter { seen[$0] && faces[$0] == 0 }
+        #expect(seen[59] && bare.isEmpty, "faces on their head are rarely found: \(bare)")
+        let most = pipeline.tracker.settings.max
+        #expect(most == 8, "to hide faces, all are looked for")
+    }
+
     @Test(.needsSample) func `after a cut no face is carried on into the new scene`() throws {
         let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
         var pipeline = try pipeline([mask], landmarks: true)

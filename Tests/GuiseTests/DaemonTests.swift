@@ -64,7 +64,8 @@ import Track
             daemon = try Daemon(
                 context, mailbox, loader, pageService, outputs: ["nowhere"], outputLayout: outputLayout,
                 context.configurationText,
-                looks, CameraSettingsStore(folder: context.paths.state, CameraSettingsTests.access(camera)))
+                looks, CameraSettingsStore(folder: context.paths.state, CameraSettingsTests.access(camera)),
+                HiddenState(folder: scratch.path("run")))
         }
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
@@ -405,6 +406,92 @@ import Track
         #expect(!fixture.loader.selections.contains { $0.mask == "ac-cover" })
     }
 
+    @Test func `a mask that hides faces is what it was loaded as, if its file becomes another mask's`() throws {
+        let fixture = try DaemonFixture()
+        try fixture.write(
+            mask: "ac-cover",
+            """
+            {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+            """)
+        _ = try fixture.ask(.mask(.show("ac-cover")))
+        fixture.loader.start()
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover"] }
+        // Readable, but no mask, so that the last valid version stays on.
+        try fixture.write(mask: "ac-cover", #"{"version": 1, "layers": [{"kind": "nothing"}]}"#)
+        #expect(try fixture.ask(.mask(.clear))["kept"]?.elements.compactMap(\.string) == ["ac-cover"])
+        fixture.loader.close()
+    }
+
+    @Test func `an edit of the configuration takes off only the hiding masks that it named before`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("pixelate")))
+        let set = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
+        #expect(fixture.loader.selections.map(\.mask) == ["pixelate", "ab-grey"])
+        #expect(set["notes"]?.text.contains("pixelate stays on") == true)
+        let both: JSON = ["pixelate", "ab-grey"]
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: both)))
+        // The list had it, and has it no more.
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
+        #expect(fixture.loader.selections.map(\.mask) == ["ab-grey"])
+    }
+
+    @Test(arguments: [MaskRequest.next, .random(all: true), .clear, .only("ab-grey")])
+    func `what hides the room or bystanders stays on too, and another background that hides the room replaces it`(
+        request: MaskRequest
+    ) throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("bystanders")))
+        _ = try fixture.ask(.mask(.show("background-blur")))
+        #expect(fixture.loader.selections.map(\.mask) == ["bystanders", "background-blur"], "both can be worn")
+        let kept = try fixture.ask(.mask(request))["kept"]?.elements.compactMap(\.string)
+        #expect(kept == ["bystanders", "background-blur"])
+        // A background by its name.
+        _ = try fixture.ask(.mask(.show("background-grey")))
+        #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
+        #expect(fixture.loader.selections.contains { $0.mask == "bystanders" })
+        _ = try fixture.ask(.mask(.show("background-blur")))
+        _ = try fixture.ask(.mask(.only("background-color")))
+        #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
+    }
+
+    @Test func `a hiding mask that is put on by name is not transparent`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0)))
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        #expect(fixture.loader.selections.map(\.opacity) == [1])
+    }
+
+    @Test func `what hides, and a pause, are kept for the next process, whatever else can't be stored`() throws {
+        let fixture = try DaemonFixture()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        try fixture.daemon.saveChanges()
+        #expect(try state.read() == HiddenState.Content())
+        _ = try fixture.ask(.mask(.wear(["pixelate", "ab-grey"])))
+        _ = try fixture.ask(.picture(.freeze))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2)))
+        // The file of the configuration can't be written.
+        try fixture.write(configuration: "{")
+        #expect(throws: (any Error).self) { try fixture.daemon.saveChanges() }
+        #expect(try state.read().masks.map(\.mask) == ["pixelate"] && state.read().isPaused)
+        #expect(try fixture.scratch.shell("cat $(find . -name masks.json)").contains("ab-grey"))
+        _ = try fixture.ask(.mask(.hide("pixelate")))
+        _ = try fixture.ask(.picture(.resume))
+        try? fixture.daemon.saveChanges()
+        #expect(try state.read() == HiddenState.Content())
+    }
+
+    @Test func `a file that the user creates while the installed one is in use is read, and never replaced`() throws {
+        let fixture = try DaemonFixture(nil)
+        try fixture.write(configuration: #"{"privacy": {"onLostFace": "cover"}, "faces": {"max": 5}}"#)
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
+        try fixture.daemon.saveChanges()
+        let saved = try fixture.scratch.shell("cat config/guise/config.json")
+        #expect(saved.contains("cover") && saved.contains("mirror"), "\(saved)")
+        _ = try fixture.ask(.configuration(.reload))
+        #expect(fixture.mailbox.settings.onLostFace == .cover && fixture.mailbox.settings.faces.max == 5)
+    }
+
     @Test func `slow requests are processed a few at a time, and each gets a reply`() throws {
         let fixture = try DaemonFixture()
         let answers = Mutex<[Bool]>([])
@@ -428,7 +515,7 @@ import Track
 
     @Test func `next and random never put on a mask that hides faces`() throws {
         let fixture = try DaemonFixture()
-        let hiding = Set(fixture.context.library.summaries.filter(\.isHiding).map(\.name))
+        let hiding = Set(fixture.context.library.summaries.filter { $0.hidden.contains(.faces) }.map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
         for _ in fixture.context.library.names {
             #expect(try hiding.isDisjoint(with: fixture.worn(.mask(.next))))
@@ -462,7 +549,7 @@ import Track
 
     @Test func `next and previous cycle through all masks, one at a time`() throws {
         let fixture = try DaemonFixture()
-        let names = fixture.context.library.summaries.filter { !$0.isHiding }.map(\.name)
+        let names = fixture.context.library.summaries.filter(\.hidden.isEmpty).map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
         #expect(try fixture.worn(.mask(.next)) == [names[0]])
         #expect(try fixture.worn(.mask(.next)) == [names[1]])
@@ -477,7 +564,7 @@ import Track
 
     @Test func `a random mask is one that is not worn`() throws {
         let fixture = try DaemonFixture()
-        let names = fixture.context.library.summaries.filter { !$0.isHiding }.map(\.name)
+        let names = fixture.context.library.summaries.filter(\.hidden.isEmpty).map(\.name)
         _ = try fixture.ask(.mask(.wear(Array(names.dropFirst()))))
         #expect(try fixture.worn(.mask(.random(all: true))) == [names[0]])
         for _ in 0..<20 {

@@ -46,12 +46,12 @@ final class FakeBackend: PageBackend {
 
     func applyMasks(toPhoto photo: [UInt8]) async throws -> MaskedPhoto {
         photos.withLock { $0.append(photo.count) }
-        guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
+        guard PhotoHeader(photo) != nil else { throw PageError(.unsupported, "that is no photo") }
         return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], of: PhotoHash(of: photo), faces: 3, coveredCandidates: 2)
     }
 
     func faces(of photo: [UInt8]) async throws -> PhotoFaces {
-        guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
+        guard PhotoHeader(photo) != nil else { throw PageError(.unsupported, "that is no photo") }
         let face = PhotoFaces.LandmarkedFace(
             box: Rect(x: 0, y: 1, width: 2, height: 3), landmarks: [Point(1, 2.5)], corrected: true)
         let layout = FrameLayout(width: 4, height: 3, format: .i420)
@@ -65,7 +65,7 @@ final class FakeBackend: PageBackend {
 
     func store(picture: [UInt8], named name: String) async throws -> String {
         photos.withLock { $0.append(picture.count) }
-        guard PhotoHeader(picture) != nil else { throw PageError(415, "unsupported", "that is no photo") }
+        guard PhotoHeader(picture) != nil else { throw PageError(.unsupported, "that is no photo") }
         return "\(name).jpg"
     }
 

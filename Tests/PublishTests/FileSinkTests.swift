@@ -30,6 +30,17 @@ import Testing
         try sink.finish(placeholder: PublishableFrame(frame.view))
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `the search for a free name ends at names that can't be looked up`() throws {
+        let long = scratch.path(String(repeating: "n", count: 300) + ".png")
+        try scratch.shell("ln -s loop loop")
+        for path in [long, scratch.path("loop/x.png"), scratch.path("\u{0}x.png")] {
+            #expect(freePath(for: path) == path)
+        }
+        try scratch.write("", "a.png")
+        #expect(freePath(for: scratch.path("a.png")) == scratch.path("a 2.png"))
+    }
+
     @Test(arguments: ["png", "jpg", "jpeg", "webp", "bmp", "PNG"])
     func `a photo is written and its colours survive`(ending: String) throws {
         let red = frame(.i444)

@@ -151,6 +151,13 @@ public struct Art: Sendable {
             return SIMD4(luma * (219.0 / 255) + a * 16 / 255, middle + c.x, middle + c.y, a)
         }
     }
+
+    /// The pixel of a `Sprite` with these samples, rounded.
+    static func pixel(_ yuva: SIMD4<Float>) -> UInt32 {
+        // Lane by lane: the SIMD type's own conversion to integers is a slow generic function.
+        let p = pointwiseMin(pointwiseMax(yuva + 0.5, .zero), SIMD4(repeating: 255))
+        return UInt32(p.x) | UInt32(p.y) << 8 | UInt32(p.z) << 16 | UInt32(p.w) << 24
+    }
 }
 
 /// A picture while its pyramid is built. Its samples are floats, so that repeated halving doesn't darken it.
@@ -170,11 +177,7 @@ private struct Picture {
     }
 
     var pixels: [UInt32] {
-        samples.map {
-            // Lane by lane: the SIMD type's own conversion to integers is a slow generic function.
-            let p = pointwiseMin(pointwiseMax($0, .zero), SIMD4(repeating: 255)) + 0.5
-            return UInt32(p.x) | UInt32(p.y) << 8 | UInt32(p.z) << 16 | UInt32(p.w) << 24
-        }
+        samples.map(Art.pixel)
     }
 
     /// A picture of half the size, each pixel the mean of four, with a transparent border one pixel wide.

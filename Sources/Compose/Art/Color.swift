@@ -33,8 +33,7 @@ struct Color: Equatable, Sendable {
 
     /// The colour as an opaque YUVA word of a `Sprite`.
     func word(_ range: ColorRange) -> UInt32 {
-        let s = yuv(range) + 0.5
-        return UInt32(max(0, s.x)) | UInt32(max(0, s.y)) << 8 | UInt32(max(0, s.z)) << 16 | 0xff00_0000
+        Art.pixel(SIMD4(yuv(range), 255))
     }
 }
 

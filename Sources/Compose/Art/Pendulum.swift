@@ -56,8 +56,10 @@ struct Pendulum: Sendable {
     /// - Parameters:
     ///   - seen: the pivot's velocity: to the picture's right, and away from the viewer; eye distances per second.
     ///   - tilt: the head's roll, and how far it nods forward; radians.
-    ///   - elapsed: seconds since the last frame.
-    mutating func step(_ swing: Swing, speed seen: SIMD2<Float>, tilt: SIMD2<Float>, elapsed: Float) {
+    ///   - elapsed: seconds since the last frame; 0 if they are unknown; nil: the frame is the same.
+    mutating func step(_ swing: Swing, speed seen: SIMD2<Float>, tilt: SIMD2<Float>, elapsed: Float?) {
+        guard isNew || elapsed != nil else { return }
+        let elapsed = elapsed ?? 0
         // After the first frame the rest angle follows the tilt at the edge of the dead band: noise within it moves
         // nothing.
         let target = swing.isInverted ? SIMD2<Float>.zero : -tilt

@@ -202,10 +202,8 @@ struct PictureArt {
                 let yuva =
                     Art.yuva(
                         UInt8(min(255, p.x)), UInt8(min(255, p.y)), UInt8(min(255, p.z)), UInt8(min(255, p.w)),
-                        target.range) + 0.5
-                words[y * target.width + x] =
-                    UInt32(max(0, yuva.x)) | UInt32(max(0, yuva.y)) << 8 | UInt32(max(0, yuva.z)) << 16
-                    | UInt32(min(255, yuva.w)) << 24
+                        target.range)
+                words[y * target.width + x] = Art.pixel(yuva)
             }
         }
         return words

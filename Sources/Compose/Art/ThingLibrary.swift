@@ -60,17 +60,22 @@ public final class ThingLibrary: Sendable {
             if let loaded = state.loaded, state.versions == versions { return loaded }
             state.revision += 1
             var (things, warning): ([TaughtThing], String?) = ([], nil)
+            // Such as a helper that has ended, or a package that is not installed yet.
+            var mayPass = false
             for name in names.prefix(Self.maxThings) {
                 var views: [ThingAppearance] = []
                 for picture in pictures(of: name).prefix(Self.maxPictures) {
                     do {
                         views.append(try recognizer.describe(try cutout("\(folder ?? "")/\(name)/\(picture)")))
-                    } catch { warning = warning ?? "\(error)" }
+                    } catch {
+                        warning = warning ?? "\(error)"
+                        if let problem = error as? Problem { mayPass = mayPass || problem.kind != .unusable }
+                    }
                 }
                 if !views.isEmpty { things.append(TaughtThing(name: name, views: views)) }
             }
             let loaded = (things: TaughtThings(things, revision: state.revision), warning: warning)
-            (state.versions, state.loaded) = (versions, loaded)
+            (state.versions, state.loaded) = (versions, mayPass ? nil : loaded)
             return loaded
         }
     }
@@ -109,6 +114,7 @@ public final class ThingLibrary: Sendable {
                 fix: "set HOME")
         }
         return try teaching.withLock { _ in
+            defer { ArtReader.shutDown() }
             let (names, before) = (names, pictures(of: name))
             guard names.contains(name) || names.count < Self.maxThings else {
                 throw Problem(
@@ -144,7 +150,7 @@ public final class ThingLibrary: Sendable {
                 repeat {
                     number += 1
                     path = "\(folder)/\(name)/\(number).png"
-                } while mayExist(path)
+                } while isTaken(path)
                 let image = cutout.image
                 try writeOwnFile(ArtProcess.png(of: image, path), to: path, isDurable: true)
                 written.append(path)

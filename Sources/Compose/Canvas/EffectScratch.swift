@@ -18,7 +18,7 @@ struct WhiteBalance {
 
     /// Time constant in seconds: after it, two thirds of a change of light are corrected. Slower than a waving hand,
     /// and fast enough that nobody wonders about a lamp that was switched on.
-    private static let timeout = 1.5
+    private static let timeConstant = 1.5
 
     /// Adds the mean chroma of a frame.
     /// - Parameter now: seconds, by the source's clock.
@@ -30,6 +30,6 @@ struct WhiteBalance {
             mean = seen
             return
         }
-        mean += (seen - mean) * Float(min(1, passed / Self.timeout))
+        mean += (seen - mean) * Float(min(1, passed / Self.timeConstant))
     }
 }

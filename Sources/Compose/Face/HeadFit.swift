@@ -98,7 +98,7 @@ struct HeadFitEstimator {
     /// because hair showed beside them.
     private static let (widthRange, heightRange): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.25, 1...1.2)
     /// The time constant in seconds by which the fit follows.
-    private static let inertia: Float = 0.8
+    private static let timeConstant: Float = 0.8
 
     /// The number of measurements.
     var count: Int { max(widths.count, heights.count) }
@@ -114,7 +114,7 @@ struct HeadFitEstimator {
     /// Follows the measurements.
     /// - Parameter elapsed: seconds since the last frame.
     mutating func update(elapsed: Float) {
-        let share = 1 - exp(-elapsed / Self.inertia)
+        let share = 1 - exp(-elapsed / Self.timeConstant)
         fit.width += (target.width - fit.width) * share
         fit.height += (target.height - fit.height) * share
     }

@@ -15,12 +15,12 @@ struct LightEstimator: Sendable {
     private var isNew = true
 
     /// Time constant of the smoothing, in seconds.
-    private static let inertia: Float = 0.5
+    private static let timeConstant: Float = 0.5
 
     /// Adds what a frame shows.
     /// - Parameter elapsed: seconds since the last update.
     mutating func update(_ illumination: FaceIllumination, elapsed: Float) {
-        let weight = isNew ? 1 : 1 - exp(-elapsed / Self.inertia)
+        let weight = isNew ? 1 : 1 - exp(-elapsed / Self.timeConstant)
         isNew = false
         light.gain += (illumination.light.gain - light.gain) * weight
         light.cast += (illumination.light.cast - light.cast) * weight

@@ -7,6 +7,7 @@ import SystemKit
 extension LayerKind {
     static let background = LayerKind(
         "background", motion: [.repetition], options: BackgroundLayer.options, allowsBehind: false,
+        hidesRoom: BackgroundLayer.hidesRoom,
         onPicture: { try BackgroundLayer(&$0, $1) })
 }
 
@@ -45,6 +46,15 @@ struct BackgroundLayer: PictureLayer {
         switch content {
         case .backgrounds(let backgrounds): backgrounds[0].hidesRoom
         case .film: true
+        }
+    }
+
+    /// Whether a layer, by its description, leaves nothing of the room visible in any frame.
+    @Sendable fileprivate static func hidesRoom(_ layer: JSON) -> Bool {
+        guard layer["when"] == nil else { return false }
+        return switch layer["mode"]?.string.flatMap(Mode.init) {
+        case .blur, .picture, .color: true
+        case .dim, .grey, nil: false
         }
     }
 

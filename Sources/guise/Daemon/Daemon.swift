@@ -23,6 +23,9 @@ final class Daemon: RequestResponder {
     private let service: ServiceHandler
     private let loader: MaskLoader
     private let lastMasks: LastMasks
+    private let hiddenState: HiddenState
+    private let catalog: MaskCatalog
+    private let mailbox: Mailbox
     /// Stores what has changed; nil before `startSaving`.
     private let writer = WriterSlot()
 
@@ -34,12 +37,15 @@ final class Daemon: RequestResponder {
     ///   - text: the configuration.
     ///   - lookStore: the looks and favourites.
     ///   - cameras: the cameras' controls.
+    ///   - hiddenState: what stays hidden after an end.
     init(
         _ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ pageService: PageService, outputs: [String],
-        outputLayout: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore, _ cameras: CameraSettingsStore
+        outputLayout: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore, _ cameras: CameraSettingsStore,
+        _ hiddenState: HiddenState
     ) throws {
         let catalog = MaskCatalog(loader, searchPaths: context.paths.masks)
-        self.loader = loader
+        (self.loader, self.catalog, self.mailbox) = (loader, catalog, mailbox)
+        self.hiddenState = hiddenState
         lastMasks = LastMasks(folder: context.paths.state)
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         let writer = self.writer
@@ -53,7 +59,7 @@ final class Daemon: RequestResponder {
         looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
-            events: events, outputLayout: outputLayout)
+            events: events, outputLayout: outputLayout, onChange: requestSaving)
         things = ThingHandler(library: context.things, loader: loader, mailbox: mailbox)
         devices = DeviceHandler(
             mailbox: mailbox, configuration: configuration, history: history, cameras: cameras, onChange: requestSaving)
@@ -85,7 +91,13 @@ final class Daemon: RequestResponder {
     /// Starts to store changed settings, those of cameras too, and the masks that are worn, soon after each change.
     func startSaving() {
         let fresh = DelayedWriter { [weak self] in
-            do { try self?.saveChanges() } catch { self?.events.report("\(error)") }
+            do {
+                try self?.saveChanges()
+                return true
+            } catch {
+                self?.events.report("\(error)")
+                return false
+            }
         }
         writer.writer.withLock { $0 = fresh }
     }
@@ -93,11 +105,28 @@ final class Daemon: RequestResponder {
     /// Stores what has changed since the last time, and ends that.
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 
-    /// Stores changed settings, and the masks that are worn.
+    /// Requests that what has changed is stored soon.
+    func requestSaving() { writer.writer.withLock { $0?.request() } }
+
+    /// Stores changed settings, the masks that are worn, and what must stay hidden. What can't be stored keeps nothing
+    /// else from being stored.
+    /// - Throws: the first error.
     func saveChanges() throws {
-        try configuration.saveChanges()
-        try cameras.saveChanges()
-        try lastMasks.write(loader.selections)
+        let results = [
+            Result { try hiddenState.write(currentlyHidden) }, Result { try lastMasks.write(loader.selections) },
+            Result { try configuration.saveChanges() }, Result { try cameras.saveChanges() },
+        ]
+        for result in results { try result.get() }
+    }
+
+    /// What must stay hidden if this process ends and another one takes its place.
+    private var currentlyHidden: HiddenState.Content {
+        let hiding = catalog.hiddenParts
+        let settings = mailbox.settings
+        return HiddenState.Content(
+            // A surprise is for single people, so it hides nobody.
+            masks: loader.selections.filter { $0.personSlot == nil && $0.opacity > 0 && !hiding($0.mask).isEmpty },
+            isPaused: settings.isPaused || settings.isFrozen)
     }
 
     // MARK: - requests

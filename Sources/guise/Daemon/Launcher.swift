@@ -7,6 +7,7 @@ import Glibc
 import Page
 import Publish
 import SystemKit
+import V4L2
 
 /// Puts the daemon together: opens source and sinks, connects the frame loop with what controls it, and runs it.
 enum Launcher {
@@ -54,6 +55,8 @@ enum Launcher {
     /// The source and the sinks of one run, and what follows from them.
     private struct Plan {
         let source: SourceSpec
+        /// The source that is asked for; `auto` is resolved again whenever it is opened.
+        let wantedSource: SourceSpec
         let sinks: [SinkSpec]
         /// Whether there is a page.
         let hasPage: Bool
@@ -70,15 +73,16 @@ enum Launcher {
         /// Resolves what is `auto`, and tells the user what was chosen.
         init(_ context: AppContext, _ options: Options) {
             let wanted = options.sinks.isEmpty ? context.configuration.sinks : options.sinks
-            let (source, sinks, notes) = context.resolveAuto(
-                source: options.source ?? context.configuration.source, sinks: wanted)
+            wantedSource = options.source ?? context.configuration.source
+            let (source, sinks, notes) = context.resolveAuto(source: wantedSource, sinks: wanted)
             for note in notes { log(note) }
             (self.source, self.sinks) = (source, sinks)
             hasPage = sinks.contains(.page) || options.page != .asChosen
             opensBrowser = options.page.opensBrowser(sinks: wanted, isTerminal: isatty(STDERR_FILENO) == 1)
             hasLiveOutput = hasPage || !sinks.allSatisfy(\.keepsFrames)
             isViewable = hasPage || sinks.contains(where: \.isDevice)
-            isSourceManaged = isViewable && source.isReplaceable
+            // A file of the configuration was chosen by `use`, so it can be replaced.
+            isSourceManaged = isViewable && (source.isReplaceable || options.source == nil)
         }
     }
 
@@ -133,14 +137,16 @@ enum Launcher {
         if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
-        let loader = try context.maskLoader(
-            options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) },
-            for: outputLayout)
+        let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
+        let hidden = plan.hasLiveOutput ? try hiddenState.read() : HiddenState.Content()
+        let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
+        let loader = try context.maskLoader(keeping(hidden, wanted, context), for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
         var first = LoopSettings()
         first.apply(settings)
-        if plan.isSourceManaged { first.source = plan.source }
+        if plan.isSourceManaged { first.source = plan.wantedSource }
+        first.isPaused = hidden.isPaused
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(outputLayout)
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
@@ -155,7 +161,7 @@ enum Launcher {
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
-            context.configurationText, looks, cameras)
+            context.configurationText, looks, cameras, hiddenState)
         daemon.status.setCamera(plan.isSourceManaged ? "" : video.title)
         let cameraController = try cameraController(daemon, cameras, placeholders, mailbox, context)
         if plan.hasLiveOutput { startThread(named: "placeholders") { placeholders.drawAll() } }
@@ -165,15 +171,22 @@ enum Launcher {
             pageService.setControlServer(fresh)
             server = fresh
         }
-        loader.start(signaling: mailbox.wakeEvent) { daemon.events.report($0) }
+        loader.start(signaling: mailbox.wakeEvent) {
+            daemon.events.report($0)
+            // A mask that can't be loaded is not worn any more.
+            daemon.requestSaving()
+        }
         daemon.configuration.watch {
             try daemon.history.record("edit of the configuration", $0)
         } report: {
             daemon.events.report($0)
         }
         daemon.startSaving()
+        var isWantedEnd = false
         defer {
             daemon.stopSaving()
+            // Whoever still reads the camera may see the next process's picture.
+            if isWantedEnd, mailbox.lastStatus.hasReaders != true { hiddenState.remove() }
             loader.close()
             cameraController.close()
         }
@@ -194,6 +207,7 @@ enum Launcher {
         }
         if plan.sinks.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(signalDescriptor) }
         let outcome = Result { try loop.run(&pipeline) }
+        if case .success = outcome { isWantedEnd = true }
         service.notifyStopping()
         // After the end of a file, the encoder may need longer for the last frames.
         if case .success(.sourceEnded) = outcome {} else { ChildDeadline.killAfterTimeout() }
@@ -201,6 +215,21 @@ enum Launcher {
         try? mailbox.settings.recorder?.finish()
         _ = try outcome.get()
         try ending.get()
+    }
+
+    /// The masks of the start, with those that were hiding something when the process before this one ended.
+    private static func keeping(
+        _ hidden: HiddenState.Content, _ wanted: [MaskSelection], _ context: AppContext
+    ) -> [MaskSelection] {
+        let known = context.library.names
+        let kept = hidden.masks.filter { mask in
+            known.contains(mask.mask) && !wanted.contains { $0.mask == mask.mask }
+        }
+        for mask in kept {
+            log("\(mask.mask) stays on, since it was worn when Guise ended; take it off with `guise hide \(mask.mask)`")
+        }
+        if hidden.isPaused { log("the picture stays paused, as it was when Guise ended; `guise resume` shows it") }
+        return kept + wanted
     }
 
     /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed

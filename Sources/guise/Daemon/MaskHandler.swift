@@ -46,23 +46,26 @@ struct MaskHandler {
 
     /// Puts masks on. Masks that are on already keep their options and their place.
     /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide
-    ///   faces. The new mask takes the place of the first of them.
+    ///   faces or bystanders. The new mask takes the place of the first of them.
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
+        let hiding = masks.hiddenParts
         var selections = worn
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
             if let index = selections.firstIndex(where: { $0.mask == name }) {
                 // A mask that is put on by name is for everybody.
                 selections[index].personSlot = nil
+                // Nor is one half on that is to hide something.
+                if !hiding(name).isEmpty { selections[index].opacity = 1 }
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
             let rivals = selections.map(\.mask).filter {
                 !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
             }
-            let old = rivals.filter { summaries[$0]?.isHiding == false }
+            let old = rivals.filter { hiding($0).isDisjoint(with: [.faces, .bystanders]) }
             kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
             let index = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
             selections.insert(masks.remembered(name), at: index)
@@ -93,7 +96,7 @@ struct MaskHandler {
         return WornReply(selections)
     }
 
-    /// Replaces the active masks, except those that hide faces: they stay until a request names them.
+    /// Replaces the active masks, except those that hide something: they stay until a request names them.
     func replace(with selections: [MaskSelection]) throws -> WornReply {
         let (now, kept) = masks.keepingHidingMasks(selections)
         try masks.select(now)
@@ -115,7 +118,7 @@ struct MaskHandler {
 
     private func selectRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let names = try candidates(all: all) { !$0.isHiding && !worn.contains($0.name) }
+        let names = try candidates(all: all) { $0.hidden.isEmpty && !worn.contains($0.name) }
         return try replace(with: names.randomElement().map { [MaskSelection($0)] } ?? [])
     }
 
@@ -138,11 +141,11 @@ struct MaskHandler {
     /// load.
     private static let rounds = 4
 
-    /// Selects the next or previous mask in the order of names, cyclically. Masks that hide faces are selected and
+    /// Selects the next or previous mask in the order of names, cyclically. Masks that hide something are selected and
     /// removed only by name.
     /// - Parameter step: 1 for the next mask, -1 for the previous one.
     private func selectNeighbor(_ step: Int) throws -> WornReply {
-        let names = masks.summaries.filter { !$0.isHiding }.map(\.name)
+        let names = masks.summaries.filter(\.hidden.isEmpty).map(\.name)
         guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks; see `guise masks`") }
         let last = self.worn.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + step + names.count) % names.count } ?? (step > 0 ? 0 : names.count - 1)

@@ -17,6 +17,8 @@ struct PictureHandler {
     let events: EventReporter
     /// The layout of the published frames.
     let outputLayout: FrameLayout
+    /// Requests that what has changed is stored.
+    let onChange: @Sendable () -> Void
 
     func handle(_ request: PictureRequest) throws -> Answer {
         switch request {
@@ -40,6 +42,7 @@ struct PictureHandler {
             body(&settings)
             return settings
         }
+        onChange()
         return StateReply(now)
     }
 

@@ -78,7 +78,7 @@ struct MaskDescription: Encodable {
         _ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil, ownPictures: [String] = []
     ) {
         (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
-        (kind, hides, things) = (summary.kind?.rawValue, summary.isHiding, summary.usesThings)
+        (kind, hides, things) = (summary.kind?.rawValue, summary.hidden.contains(.faces), summary.usesThings)
         var choices: [String: Choice] = [:]
         for (name, option) in summary.options {
             var allowed: [String]?

@@ -1,0 +1,46 @@
+import Compose
+import FoundationEssentials
+import JSON
+import SystemKit
+
+/// What must stay hidden if the daemon ends in a call and starts again, by a crash or an upgrade: `hidden.json` in the
+/// runtime folder, which ends with the login session. An end that the user wants, while nobody reads the camera, removes
+/// it.
+struct HiddenState: Sendable {
+    struct Content: Equatable {
+        /// The worn masks that hide faces, bystanders or the room.
+        var masks: [MaskSelection] = []
+        /// Whether the camera's picture was paused or frozen.
+        var isPaused = false
+    }
+
+    /// The file; nil if there is no runtime folder.
+    private let path: String?
+
+    /// - Parameter folder: the runtime folder; nil if there is none.
+    init(folder: String?) { path = folder.map { "\($0)/hidden.json" } }
+
+    /// What was hidden.
+    /// - Throws: `Problem` if the file cannot be read: a face might be shown that was hidden.
+    func read() throws -> Content {
+        guard let path, mayExist(path) else { return Content() }
+        var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
+        let content = Content(
+            masks: try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) },
+            isPaused: try fields.bool("paused", default: false))
+        try fields.finish()
+        return content
+    }
+
+    /// Stores what is hidden.
+    /// - Throws: `Problem` if the file cannot be written.
+    func write(_ content: Content) throws {
+        guard let path else { return }
+        guard content != Content() else { return remove() }
+        let json = JSON(["masks": JSON(content.masks.map(\.setting)), "paused": JSON(content.isPaused)])
+        try writeAtomically(json.pages + "\n", to: path)
+    }
+
+    /// Forgets it.
+    func remove() { if let path { removeFile(path) } }
+}
