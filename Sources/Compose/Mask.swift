@@ -19,7 +19,11 @@ public struct Mask: Sendable {
     public let layers: [MaskLayer]
     /// Faults that don't keep the mask from being drawn, for the user.
     public var warnings: [String] {
-        ([bystanders?.warning] + layers.map(\.warning)).compactMap { $0 }.prefix(1).map {
+        let promise =
+            onLostFace == .cover && !layers.contains(where: \.hidesFaces)
+            ? "faces that are found may stay visible; only an 'anonymize' layer without 'on' and 'when' always hides them"
+            : nil
+        return ([promise, bystanders?.warning] + layers.map(\.warning)).compactMap { $0 }.prefix(1).map {
             "the mask '\(name)' is incomplete: \($0)"
         }
     }

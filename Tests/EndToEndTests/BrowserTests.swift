@@ -1218,7 +1218,7 @@ extension EndToEnd {
             let zoom = try browser.number("\(slider).valueAsNumber")
             try browser.run("\(slider).max = 1000; \(slider).value = 1000; \(slider).oninput()")
             #expect(browser.waits(for: "document.querySelector('.toast.error')"))
-            #expect(try browser.number("\(slider).valueAsNumber") == zoom)
+            #expect(browser.waits(for: "\(slider).valueAsNumber == \(zoom)"))
             // What is worn at the start is chosen apart from that.
             try browser.run(
                 "const start = document.querySelector('#start'); start.value = 'last'; start.onchange()")

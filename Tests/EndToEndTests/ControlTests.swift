@@ -142,6 +142,26 @@ extension EndToEnd {
             #expect(end.code == 0, "\(end)")
             for line in [#"request: {"request":"status"}"#, "state: "] { #expect(end.errors.contains(line), "\(end)") }
         }
+
+        @Test func `what hides, and a pause, outlast a crash, but not an end that the user wants`() throws {
+            let arguments = RunningGuise.sample + ["--sink", "null"]
+            let config = #"{\#(RunningGuise.smallOutput), "masks": ["crown"]}"#
+            let first = try RunningGuise(arguments, config: config)
+            let scratch = first.scratch
+            #expect(try first.worn == ["crown"])
+            #expect(try first.guise("wear", "pixelate").code == 0)
+            #expect(try first.guise("panic").code == 0)
+            #expect(first.waits { _ in try scratch.shell("cat $(find . -name hidden.json)").contains("true") })
+            first.running.send(signal: SIGKILL)
+            first.running.wait()
+            let second = try RunningGuise(arguments, config: config, in: scratch)
+            #expect(try second.worn == ["pixelate", "crown"] && second.status()["paused"]?.bool == true)
+            #expect(second.running.said.contains("pixelate stays on, since it was worn when Guise ended"))
+            _ = try second.end()
+            let third = try RunningGuise(arguments, config: config, in: scratch)
+            #expect(try third.worn == ["crown"] && third.status()["paused"]?.bool == false)
+            _ = try third.end()
+        }
     }
 
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {

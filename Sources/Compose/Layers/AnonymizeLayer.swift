@@ -18,6 +18,8 @@ struct AnonymizeLayer: Layer {
         case bar
     }
 
+    var hidesFace: Bool { mode != .negative && shape != .bar }
+
     let mode: Mode
     let shape: Shape
     /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `maxCells` sets a lower

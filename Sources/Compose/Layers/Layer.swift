@@ -5,6 +5,8 @@ import Track
 public protocol Layer: Sendable {
     /// Whether the layer takes the size of the head with its hair.
     var fitsHair: Bool { get }
+    /// Whether nobody is recognisable whose face the layer is drawn on.
+    var hidesFace: Bool { get }
 
     /// Draws on one face. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance)
@@ -13,6 +15,8 @@ public protocol Layer: Sendable {
 extension Layer {
     /// False by default.
     public var fitsHair: Bool { false }
+    /// False by default.
+    public var hidesFace: Bool { false }
 }
 
 /// A layer that is drawn once per frame.

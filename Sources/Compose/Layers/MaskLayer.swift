@@ -42,6 +42,12 @@ public struct MaskLayer: Sendable {
     /// Whether the layer leaves nothing of the room visible, in every frame.
     var hidesRoom: Bool { style.when == nil && background?.hidesRoom ?? false }
 
+    /// Whether the layer makes all faces unrecognisable, in every frame.
+    var hidesFaces: Bool {
+        guard case .face(let layer) = content else { return false }
+        return layer.hidesFace && style.when == nil && style.on == .every && style.opacity > 0
+    }
+
     /// What is wrong with the layer, for the user; nil if nothing is.
     var warning: String? { outline?.warning ?? background?.warning ?? things?.warning }
 
