@@ -323,7 +323,9 @@ private enum Kind: String, CaseIterable {
     func mixing(_ sound: SoundTrack.Mix) -> [String] {
         let skipped = sound.delay < 0 ? ["-ss", decimal(-sound.delay, places: 4)] : []
         let silence = decimal(max(0, sound.delay * 1000), places: 0)
-        return ["-f", "s16le", "-ar", "\(sound.rate)", "-ac", "1"] + skipped + ["-i", "file:\(sound.path)"]
+        // Read as bare samples, because the rate is not the one that the header says.
+        let samples = ["-skip_initial_bytes", "\(SoundTrack.headerBytes)", "-f", "s16le", "-ar", "\(sound.rate)"]
+        return samples + ["-ac", "1"] + skipped + ["-i", "file:\(sound.path)"]
             + ["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", soundCodec ?? "copy", "-b:a", "128k"]
             // Silence follows a sound that ended early, and a sound that is longer ends with the picture.
             + ["-af", "adelay=\(silence):all=1,apad", "-ar", "48000", "-shortest"]

@@ -124,29 +124,37 @@ public final class Recorder: Sendable {
     private func run() {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = PublishableCopy(layout)
-        defer { sound?.remove() }
         let failure = write(&file, &spare)
         let silence = sound?.stop()
         file.sound = sound?.mix(since: began.load(ordering: .relaxed))
         if let problem = failure {
             // Reported before the file is repaired, which may take long.
             end(with: problem)
-            let outcome = file.recover(problem)
+            let outcome = keepingSound(file.recover(problem))
             state.withLock { $0.problem = outcome }
             failed(outcome)
             return
         }
         do { try file.finish(placeholder: spare.frame) } catch {
-            let problem = error as? Problem ?? Problem(.system, "\(error)")
+            let problem = keepingSound(error as? Problem ?? Problem(.system, "\(error)"))
             end(with: problem)
             failed(problem)
             return
         }
+        sound?.remove()
         if let silence {
             let problem = Problem(silence.kind, "the sound ended before the picture: \(silence.message)")
             state.withLock { $0.problem = problem }
             failed(problem)
         }
+    }
+
+    /// Keeps the sound of a recording that it may not have been added to.
+    /// - Parameter problem: why.
+    /// - Returns: the problem, with the name of the sound's file.
+    private func keepingSound(_ problem: Problem) -> Problem {
+        guard let kept = sound?.keep(beside: path) else { return problem }
+        return Problem(problem.kind, "\(problem.message); its sound is in \(kept)", fix: problem.fix)
     }
 
     private func end(with problem: Problem) {

@@ -21,7 +21,7 @@ public struct SoundInput: Sendable {
 final class SoundTrack: Sendable {
     /// The settings of a recording's sound.
     struct Mix {
-        /// The file: 16-bit samples of one channel.
+        /// The file: a WAV of 16-bit samples of one channel.
         let path: String
         /// Samples per second of the monotonic clock. A sound card's clock differs from it by up to 0.01 %.
         let rate: Int
@@ -39,6 +39,20 @@ final class SoundTrack: Sendable {
     /// The milliseconds that a sound server may take to start.
     private static let timeout = 5000
 
+    /// The bytes before the samples: the RIFF header of a WAV of one channel of 16 bits.
+    static let headerBytes = 44
+
+    /// The header of a file with a number of bytes of samples.
+    private static func header(_ count: Int) -> [UInt8] {
+        func bytes(_ value: Int, _ size: Int) -> [UInt8] {
+            (0..<size).map { UInt8(truncatingIfNeeded: min(value, Int(UInt32.max)) >> (8 * $0)) }
+        }
+        let rate = SoundClock.nominalRate
+        return Array("RIFF".utf8) + bytes(count + headerBytes - 8, 4) + Array("WAVEfmt ".utf8) + bytes(16, 4)
+            + bytes(1, 2) + bytes(1, 2) + bytes(rate, 4) + bytes(2 * rate, 4) + bytes(2, 2) + bytes(16, 2)
+            + Array("data".utf8) + bytes(count, 4)
+    }
+
     private let path: String
     private let state = Mutex(State())
     private let wantsEnd = Atomic<Bool>(false)
@@ -55,6 +69,13 @@ final class SoundTrack: Sendable {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "choose another folder")
+        }
+        // Its sizes are written at the end.
+        guard writeAll(Self.header(0).span, to: descriptor) else {
+            let reason = errorMessage(of: errno)
+            close(descriptor)
+            remove()
+            throw Problem(.system, "cannot write \(path): \(reason)", fix: "check the free space with df")
         }
         let child: ChildProcess
         do throws(Problem) {
@@ -116,6 +137,8 @@ final class SoundTrack: Sendable {
             }
         }
         child.kill()
+        let header = Self.header(2 * state.withLock { $0.clock.samples })
+        if lseek(descriptor, 0, SEEK_SET) == 0 { _ = writeAll(header.span, to: descriptor) }
         close(descriptor)
         state.withLock { ($0.problem, $0.hasEnded) = (problem, true) }
     }
@@ -131,6 +154,18 @@ final class SoundTrack: Sendable {
 
     /// Deletes the file.
     func remove() { removeFile(path) }
+
+    /// Keeps the file beside a recording that it could not be added to, under a free name.
+    /// - Returns: its path; nil if there is no sound, or it can't be renamed.
+    func keep(beside recording: String) -> String? {
+        let stem = recording.lastIndex(of: ".").map { recording[..<$0] } ?? recording[...]
+        let kept = freePath(for: "\(stem).wav")
+        guard state.withLock({ $0.clock.samples }) > 0, renameToNew(path, kept) else {
+            remove()
+            return nil
+        }
+        return kept
+    }
 
     /// The sound, to be added to a recording; nil if there is none.
     /// - Parameter began: the time of the first frame, nanoseconds of the monotonic clock.

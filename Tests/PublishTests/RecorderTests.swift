@@ -309,6 +309,28 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
+    @Test func `the sound of a recording that fails is kept beside it`() throws {
+        let path = scratch.path("a.mp4")
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        let sine = SoundInput(arguments: ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"])
+        let recorder = try Recorder(path: path, layout: layout, rate: 25, sound: sine)
+        let frame = red()
+        waits {
+            recorder.enqueue(PublishableFrame(frame.view))
+            return recorder.progress.frames > 25
+        }
+        kill(encoder(), SIGKILL)
+        waits {
+            recorder.enqueue(PublishableFrame(frame.view))
+            return !recorder.isRunning
+        }
+        let problem = problem { try recorder.finish() }
+        #expect(
+            problem?.message.contains("its sound is in \(scratch.path("a.wav"))") == true, "\(problem?.message ?? "")")
+        let seconds = try scratch.shell("ffprobe -v error -show_entries format=duration -of csv=p=0 a.wav")
+        #expect(Double(seconds.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0 > 0.8)
+    }
+
     @Test func `without sound no recording starts, and no file stays`() {
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         let none = SoundInput(arguments: ["-f", "pulse", "-server", "/nowhere", "-i", "default"])

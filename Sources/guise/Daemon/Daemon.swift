@@ -102,6 +102,9 @@ final class Daemon: RequestResponder {
         writer.writer.withLock { $0 = fresh }
     }
 
+    /// Waits until the recordings that were stopped are complete.
+    func finishRecordings() { pictures.ending.wait() }
+
     /// Stores what has changed since the last time, and ends that.
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 

@@ -213,6 +213,7 @@ enum Launcher {
         if case .success(.sourceEnded) = outcome {} else { ChildDeadline.killAfterTimeout() }
         let ending = Result { try finish(outputs, placeholders) }
         try? mailbox.settings.recorder?.finish()
+        daemon.finishRecordings()
         _ = try outcome.get()
         try ending.get()
     }

@@ -19,6 +19,8 @@ struct PictureHandler {
     let outputLayout: FrameLayout
     /// Requests that what has changed is stored.
     let onChange: @Sendable () -> Void
+    /// The recordings that are being completed.
+    let ending = EndingRecordings()
 
     func handle(_ request: PictureRequest) throws -> Answer {
         switch request {
@@ -115,9 +117,11 @@ struct PictureHandler {
         guard let recorder = active else {
             throw RequestError(.notNow, "no recording is running; start one with `guise record start`")
         }
-        return .deferred { [captures] reply in
+        ending.add(recorder)
+        return .deferred { [captures, ending] reply in
             // The encoder may take a while to finish.
             startThread(named: "recording") {
+                defer { ending.remove(recorder) }
                 reply(
                     Result {
                         // If the encoder failed, the file with the frames before the failure may still exist.
@@ -129,4 +133,16 @@ struct PictureHandler {
             }
         }
     }
+}
+
+/// Recordings that were stopped and are not complete yet.
+final class EndingRecordings: Sendable {
+    private let recorders = Mutex<[Recorder]>([])
+
+    fileprivate func add(_ recorder: Recorder) { recorders.withLock { $0.append(recorder) } }
+
+    fileprivate func remove(_ recorder: Recorder) { recorders.withLock { $0.removeAll { $0 === recorder } } }
+
+    /// Waits until all are complete.
+    func wait() { for recorder in recorders.withLock({ $0 }) { try? recorder.finish() } }
 }
