@@ -6,8 +6,8 @@ const decoder = new TextDecoder("latin1");
 
 /// Shows pictures until the signal aborts or the stream ends. The next picture is read when the last one has been
 /// decoded, so that none queue up.
-/// - `onPicture` is called after each picture, when the canvas has the picture's width and height. While the picture is a
-///   placeholder, which must not be mirrored because it has words on it, the canvas has the class "is-placeholder".
+/// - `onPicture` is called after each picture, when the canvas has the picture's width and height. While the picture is
+///   a placeholder, which must not be mirrored because it has words on it, the canvas has the class "is-placeholder".
 export async function showStream(canvas, path, signal, onPicture = () => {}) {
     const context = canvas.getContext("bitmaprenderer");
     const reader = (await request(path, { signal })).body.getReader();

@@ -4,8 +4,8 @@ import JSON
 import SystemKit
 
 /// What must stay hidden if the daemon ends in a call and starts again, by a crash or an upgrade: `hidden.json` in the
-/// runtime folder, which ends with the login session. An end that the user wants, while nobody reads the camera, removes
-/// it.
+/// runtime folder, which ends with the login session. An end that the user wants removes it, unless somebody reads the
+/// camera then.
 struct HiddenState: Sendable {
     struct Content: Equatable {
         /// The worn masks that hide faces, bystanders or the room.

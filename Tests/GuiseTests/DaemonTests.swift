@@ -435,7 +435,7 @@ import Track
         #expect(fixture.loader.selections.map(\.mask) == ["ab-grey"])
     }
 
-    @Test(arguments: [MaskRequest.next, .random(all: true), .clear, .only("ab-grey")])
+    @Test(arguments: [MaskRequest.next, .surprise(all: true), .clear, .only("ab-grey")])
     func `what hides the room or bystanders stays on too, and another background that hides the room replaces it`(
         request: MaskRequest
     ) throws {
@@ -481,9 +481,16 @@ import Track
         #expect(try state.read() == HiddenState.Content())
     }
 
-    @Test func `a file that the user creates while the installed one is in use is read, and never replaced`() throws {
+    @Test(arguments: [false, true])
+    func `a file that the user creates while the installed one is in use is read, and never replaced`(
+        isReloaded: Bool
+    ) throws {
         let fixture = try DaemonFixture(nil)
         try fixture.write(configuration: #"{"privacy": {"onLostFace": "cover"}, "faces": {"max": 5}}"#)
+        if isReloaded {
+            _ = try fixture.ask(.configuration(.reload))
+            #expect(fixture.mailbox.settings.onLostFace == .cover)
+        }
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
         try fixture.daemon.saveChanges()
         let saved = try fixture.scratch.shell("cat config/guise/config.json")
