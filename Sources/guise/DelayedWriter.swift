@@ -15,8 +15,8 @@ final class DelayedWriter: Sendable {
     /// The time after which the job runs although requests keep coming, in seconds.
     private static let longest = 5.0
 
-    /// - Parameter write: the job; called by one thread at a time. False if it failed, and is to be tried again with the
-    ///   next request, or at the end.
+    /// - Parameter write: the job; called by one thread at a time. False if it failed, and is to be tried again with
+    ///   the next request, or at the end.
     init(_ write: @escaping @Sendable () -> Bool) {
         self.write = Mutex(write)
         startThread(named: "writer") { [self] in
