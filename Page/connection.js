@@ -2,6 +2,7 @@
 // reconnects when Guise restarts.
 
 import { NoSession, currentKey, dropOffered, endSession, onLink, refusedCode, shakeHands } from "./session.js";
+import { t } from "./words.js";
 
 const listeners = new Map();
 const waiting = new Map();
@@ -15,6 +16,13 @@ let attempts = 0;
 /// The state of the connection: "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor"
 /// (see session.js).
 export let state = "connecting";
+
+/// What to tell the user in the states that reconnecting does not end: a title, and what to do.
+export const problems = {
+    missing: [t("This browser has no key for Guise yet"), t("Run guise page in a terminal: it opens this page with the key.")],
+    refused: [t("This page's key is not valid any more"), t("Run guise page in a terminal: it opens this page with a new key.")],
+    impostor: [t("Another program answers in Guise's place"), t("Nothing was sent to it. Run guise page in a terminal to see where Guise is.")],
+};
 
 /// Calls `listener` for each event of this name: an event of the protocol, or "connection" when `state` changes.
 /// @returns a function that ends this.

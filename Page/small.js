@@ -1,7 +1,7 @@
 // The small view, for during a call: the picture, six masks or looks, and Panic. It is in a window that stays on top
 // where browsers have one (documentPictureInPicture), else in a small window (small.html).
 
-import { ask, on, state } from "./connection.js";
+import { ask, on, problems, state } from "./connection.js";
 import { announce, attempt, make, setPressed } from "./elements.js";
 import { areKeysLocked, areKeysOn, setCall } from "./key-lock.js";
 import * as library from "./library.js";
@@ -12,12 +12,6 @@ import { t } from "./words.js";
 
 /// The kinds of masks that fill the small view.
 const suggestedKinds = new Set(["hat", "glasses", "beard", "animal"]);
-/// Why there is no connection, if reconnecting does not help.
-const reasons = {
-    missing: t("This browser has no key for Guise yet"),
-    refused: t("This page's key is not valid any more"),
-    impostor: t("Another program answers in Guise's place"),
-};
 /// The number of masks and looks in the small view.
 const count = 6;
 
@@ -94,7 +88,7 @@ export function mount(view, isMirrored) {
         library.onChange(redraw),
         on("metrics", showState),
         on("connection", ({ state }) => {
-            words.textContent = state === "open" ? "" : reasons[state] ?? t("Reconnecting …");
+            words.textContent = state === "open" ? "" : problems[state]?.[0] ?? t("Reconnecting …");
             restartStream();
             if (state === "open") showNow();
         }),

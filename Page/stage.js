@@ -2,7 +2,7 @@
 
 import { keep } from "./album.js";
 import { isMirroredForOthers } from "./configuration.js";
-import { ask, on, state } from "./connection.js";
+import { ask, on, problems, state } from "./connection.js";
 import { $, announce, attempt, debounce, formatDuration, formatSize, relay, setPressed } from "./elements.js";
 import { pixels } from "./pixels.js";
 import { clear, showStream } from "./stream.js";
@@ -279,9 +279,7 @@ on("connection", ({ state, seconds }) => {
     const words = {
         connecting: [t("Connecting …"), ""],
         lost: [t("Guise isn't running"), t("This page reconnects by itself; it tries every {seconds} s.", { seconds: Math.max(1, Math.round(seconds)) })],
-        missing: [t("This browser has no key for Guise yet"), t("Run guise page in a terminal: it opens this page with the key.")],
-        refused: [t("This page's key is not valid any more"), t("Run guise page in a terminal: it opens this page with a new key.")],
-        impostor: [t("Another program answers in Guise's place"), t("Nothing was sent to it. Run guise page in a terminal to see where Guise is.")],
+        ...problems,
     }[state];
     // A recording ends with Guise.
     if (words) showRecording(null);

@@ -158,6 +158,7 @@ struct MediaFile: ~Copyable {
         }
         self.codec = String(codec)
         (self.width, self.height) = (width, height)
+        // As it is stored, and below as it is shown.
         try checkSize()
         let format = facts["format_name"] ?? ""
         isPhoto =

@@ -36,8 +36,6 @@ public struct MaskSet: Sendable {
 public final class MaskLoader: Sendable {
     private struct State {
         var selections: [MaskSelection]
-        /// What they hide, as far as it is known before they are loaded.
-        var requested: HiddenParts = []
         /// Selections that were replaced before they could be loaded, with what they hide, the oldest first.
         var superseded: [(selections: [MaskSelection], hidden: HiddenParts)] = []
         /// The size of the frames to load masks for.
@@ -61,7 +59,7 @@ public final class MaskLoader: Sendable {
     private let generation = Atomic<Int>(0)
     /// What the masks of `State.fresh` hide.
     private let hiddenParts: Atomic<Int>
-    /// What the masks hide that were selected and are not loaded yet: `State.requested`.
+    /// What the masks of `State.selections` hide, until they are loaded. Written while `state` is locked.
     private let requestedParts = Atomic<Int>(0)
     /// The loaded masks, until the thread takes them over.
     private let loaded: Mutex<LoadedMasks?>
@@ -96,9 +94,10 @@ public final class MaskLoader: Sendable {
     public func select(_ selections: [MaskSelection], hiding hidden: HiddenParts = []) {
         state.withLock { state in
             if state.isLoading, state.superseded.count < Self.maxSuperseded {
-                state.superseded.append((state.selections, state.requested))
+                let before = HiddenParts(rawValue: requestedParts.load(ordering: .relaxed))
+                state.superseded.append((state.selections, before))
             }
-            (state.selections, state.requested, state.isLoading) = (selections, hidden, true)
+            (state.selections, state.isLoading) = (selections, true)
             requestedParts.store(hidden.rawValue, ordering: .releasing)
         }
         wakeEvent.signal()
@@ -226,7 +225,7 @@ public final class MaskLoader: Sendable {
             }
             state.withLock { state in
                 guard state.selections == selections, state.size == size else { return }
-                (state.requested, state.isLoading) = ([], false)
+                state.isLoading = false
                 state.superseded.removeAll()
                 requestedParts.store(0, ordering: .releasing)
             }
@@ -247,9 +246,8 @@ extension MaskLoader {
     /// - Parameter worn: the masks that are loaded.
     private func fallBack(_ state: inout State, to worn: [MaskSelection]) {
         let earlier = state.superseded.popLast()
-        (state.selections, state.requested) = earlier ?? (worn, [])
-        state.isLoading = earlier != nil
-        requestedParts.store(state.requested.rawValue, ordering: .releasing)
+        (state.selections, state.isLoading) = (earlier?.selections ?? worn, earlier != nil)
+        requestedParts.store((earlier?.hidden ?? []).rawValue, ordering: .releasing)
     }
 }
 

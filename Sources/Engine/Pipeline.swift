@@ -193,14 +193,15 @@ package struct Pipeline: ~Copyable {
     ) {
         let start = threadTime()
         var wanted = faces
-        if isCovering { wanted.max = max(wanted.max, Tracker.Settings.allowed.upperBound) }
+        let isThorough = isCovering
+        if isThorough { wanted.max = max(wanted.max, Tracker.Settings.allowed.upperBound) }
         tracker.apply(wanted)
-        tracker.isThorough = isCovering
+        tracker.isThorough = isThorough
         switch search {
         case .following: tracker.update(view.luma, at: time.seconds)
         // To hide faces, all of them must be found first.
         case .prompt:
-            tracker.update(view.luma, at: time.seconds, defersSearch: !isCovering)
+            tracker.update(view.luma, at: time.seconds, defersSearch: !isThorough)
         case .whole:
             tracker.searchWhole(view.luma)
             unusedCorrections = tracker.correct(corrections)
@@ -226,7 +227,8 @@ package struct Pipeline: ~Copyable {
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         let placement = scaler?.map ?? .identity
         updateFacePlaces(placement)
-        let isCovered = isCovering
+        let hidden = withPolicy(compositor.hidden)
+        let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         // Corrected landmarks take the masks along: what they hid where the face was found must stay hidden.
@@ -234,7 +236,7 @@ package struct Pipeline: ~Copyable {
         gate.canvas.mayLag = search == .prompt && !isCovered
         gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
-        gate.check(tracker, hides: withPolicy(compositor.hidden), kind, placement: placement, at: time.seconds)
+        gate.check(tracker, hides: hidden, kind, placement: placement, at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
         let segmentation = gate.segmentationCost

@@ -15,8 +15,13 @@ final class PageSessions: Sendable {
     private let interval: TimeAmount
     /// Closes the connections of a token.
     private let end: @Sendable (_ token: [UInt8]) -> Void
-    private let sessions = Mutex<[Session]>([])
-    private let isWatching = Mutex(false)
+    private let state = Mutex(State())
+
+    private struct State {
+        var sessions: [Session] = []
+        /// Whether the next check of the secret is scheduled.
+        var isWatching = false
+    }
 
     /// Creates an empty list of sessions.
     /// - Parameters:
@@ -28,16 +33,16 @@ final class PageSessions: Sendable {
     }
 
     /// The number of sessions.
-    var count: Int { sessions.withLock { $0.count } }
+    var count: Int { state.withLock { $0.sessions.count } }
 
     /// Begins a session. The secret is checked regularly from the first session on.
     /// - Returns: the session's token.
     func begin(_ secret: PageSecret, on loop: any EventLoop) -> [UInt8] {
         let session = Session(token: randomBytes(32), secret: secret)
-        sessions.withLock { $0.append(session) }
-        let isFirst = isWatching.withLock { isWatching in
-            defer { isWatching = true }
-            return !isWatching
+        let isFirst = state.withLock { state in
+            defer { state.isWatching = true }
+            state.sessions.append(session)
+            return !state.isWatching
         }
         if isFirst { watch(on: loop) }
         return session.token
@@ -49,25 +54,26 @@ final class PageSessions: Sendable {
         guard words.count == 2, words[0].lowercased() == "guise", let shown = hexDecoded(String(words[1])) else {
             return nil
         }
-        return sessions.withLock { $0.first { isEqualInConstantTime($0.token, shown) }?.token }
+        return state.withLock { $0.sessions.first { isEqualInConstantTime($0.token, shown) }?.token }
     }
 
     /// Ends a session and closes its connections.
     func end(_ token: [UInt8]) {
-        sessions.withLock { $0.removeAll { $0.token == token } }
+        state.withLock { $0.sessions.removeAll { $0.token == token } }
         end(token)
     }
 
     private func watch(on loop: any EventLoop) {
         loop.scheduleTask(in: interval) { [weak self] in
             guard let self else { return }
-            let (revoked, isEmpty) = sessions.withLock { sessions in
-                let revoked = sessions.filter { !store.isCurrent($0.secret) }
-                sessions.removeAll { session in revoked.contains { $0.token == session.token } }
-                return (revoked, sessions.isEmpty)
+            let (revoked, goesOn) = state.withLock { state in
+                let revoked = state.sessions.filter { !store.isCurrent($0.secret) }
+                state.sessions.removeAll { session in revoked.contains { $0.token == session.token } }
+                state.isWatching = !state.sessions.isEmpty
+                return (revoked, state.isWatching)
             }
             for session in revoked { end(session.token) }
-            if isEmpty { isWatching.withLock { $0 = false } } else { watch(on: loop) }
+            if goesOn { watch(on: loop) }
         }
     }
 }

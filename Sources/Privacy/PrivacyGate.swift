@@ -87,12 +87,9 @@ public struct PrivacyGate: ~Copyable {
         forgetScene()
     }
 
-    /// Forgets where people are in a picture that is turned or mirrored from now on. Faces that were there count as
-    /// lost: turned over, they may not be found. Does not change this picture.
-    public mutating func turn() {
-        cover.turn()
-        forgetScene()
-    }
+    /// Forgets where faces are in a picture that is turned or mirrored from now on, but not that there are some: turned
+    /// over, they may not be found. Does not change this picture.
+    public mutating func turn() { cover.turn() }
 
     /// Forgets where people are, because they will be in other places. Does not change this picture.
     public mutating func forgetScene() { composed.forgetScene() }

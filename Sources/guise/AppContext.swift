@@ -55,7 +55,8 @@ struct AppContext {
         return target
     }
 
-    /// Loads masks in the given order. A broken mask is reported on standard error and skipped, unless no mask is left.
+    /// Loads masks in the given order. What is incomplete is reported on standard error.
+    /// - Throws: `Problem` if one of them can't be loaded.
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
             searchPaths: paths.masks, target: artTarget(layout), selections: selections,

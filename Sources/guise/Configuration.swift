@@ -92,7 +92,7 @@ struct Configuration: Equatable {
         guard !sinks.isEmpty else {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
-        if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) } }
+        if fields.has("masks") { masks = try fields.masks() }
         let start = try fields.string("start", default: defaults.start.setting)
         guard let start = StartMasks(start) else {
             throw fields.wrong("start", "'\(brief(start))'", allowed: "masks, last, none, or look:NAME")
@@ -184,6 +184,13 @@ struct Configuration: Equatable {
             "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFaceSetting.mask.rawValue))]),
             "page": JSON(["port": JSON(port)]),
         ])
+    }
+}
+
+extension Fields {
+    /// Reads the key `masks`: a list of masks, each its name alone or an object with its options.
+    mutating func masks() throws -> [MaskSelection] {
+        try objects("masks", orTheir: "name").map { try MaskSelection($0) }
     }
 }
 

@@ -90,11 +90,9 @@ final class ConfigurationStore: Sendable {
     private var watchedFolders: [String] {
         let file = file
         let linked = file.flatMap { try? resolvedPath(of: $0) }
-        return Set(
-            [file, linked, ownFile].compactMap { $0 }.map { path in
-                path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-            }
-        ).sorted()
+        return [file, linked, ownFile].compactMap { $0 }.map { path in
+            path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        }
     }
 
     /// Whether the file was changed by others. What was written here is active, or was taken back since.

@@ -26,7 +26,7 @@ struct HiddenState: Sendable {
         guard let path, mayExist(path) else { return Content() }
         var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
         let content = Content(
-            masks: try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) },
+            masks: try fields.masks(),
             isPaused: try fields.bool("paused", default: false))
         try fields.finish()
         return content

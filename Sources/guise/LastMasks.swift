@@ -16,7 +16,7 @@ struct LastMasks: Sendable {
     func read() throws -> [MaskSelection]? {
         guard let path, mayExist(path) else { return nil }
         var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
-        let masks = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) }
+        let masks = try fields.masks()
         try fields.finish()
         return masks
     }

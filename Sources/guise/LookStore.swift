@@ -152,7 +152,7 @@ extension LookStore.Content {
         self.looks = try looks.map { look in
             var look = look
             let name = try look.string("name")
-            let masks = try look.objects("masks", orTheir: "name").map { try MaskSelection($0) }
+            let masks = try look.masks()
             try look.finish()
             return LookStore.Look(name: name, masks: masks)
         }

@@ -66,7 +66,7 @@ final class Thumbnails: Sendable {
     static func selections(_ masks: JSON) throws -> [MaskSelection] {
         do {
             var fields = try Fields(JSON(["masks": masks]), file: "request")
-            let selections = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) }
+            let selections = try fields.masks()
             guard (1...maxMasks).contains(selections.count) else {
                 throw RequestError(.badValue, "'masks' has \(selections.count) masks; allowed: 1 to \(maxMasks)")
             }

@@ -383,7 +383,7 @@ import Testing
         stage.monitor.setViewers(true)
         try stage.run([log], source: Stage.source(stage.file([60, 90, 120, 150])))
         #expect(log.shots.map(\.sum) == [placeholder, placeholder, placeholder, placeholder])
-        #expect(stage.monitor.placeholders == 4, "the page is told that they are placeholders")
+        #expect(stage.monitor.placeholders == 4, "the page knows that they are placeholders")
     }
 
     @Test func `a late frame that is withheld is not repeated either`() throws {

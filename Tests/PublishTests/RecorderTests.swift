@@ -284,16 +284,22 @@ import Testing
         #expect(SoundClock().start == nil && SoundClock().rate == 48_000)
     }
 
+    /// A recording that has a second of frames and of sound.
+    private func recordTone(_ path: String, _ frame: borrowing Frame) throws -> Recorder {
+        let sine = SoundInput(arguments: ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"])
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: 25, sound: sine)
+        let sound = scratch.path(try #require(scratch.names().first { $0.hasSuffix(".sound") }))
+        while recorder.progress.frames <= 25 || size(of: sound) < 2 * SoundClock.nominalRate {
+            recorder.enqueue(PublishableFrame(frame.view))
+            usleep(1000)
+        }
+        return recorder
+    }
+
     @Test func `a recording with sound has both from its first moment, and nothing else stays`() throws {
         let path = scratch.path("a.mp4")
-        let layout = FrameLayout(width: 64, height: 48, format: .i420)
-        let sine = SoundInput(arguments: ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"])
-        let recorder = try Recorder(path: path, layout: layout, rate: 25, sound: sine)
         let frame = red()
-        waits {
-            recorder.enqueue(PublishableFrame(frame.view))
-            return recorder.progress.frames > 25
-        }
+        let recorder = try recordTone(path, frame)
         try recorder.finish()
         let streams = try scratch.shell(
             "ffprobe -v error -show_entries stream=codec_type,start_time,duration -of csv=p=0 '\(path)'")
@@ -311,14 +317,8 @@ import Testing
 
     @Test func `the sound of a recording that fails is kept beside it`() throws {
         let path = scratch.path("a.mp4")
-        let layout = FrameLayout(width: 64, height: 48, format: .i420)
-        let sine = SoundInput(arguments: ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"])
-        let recorder = try Recorder(path: path, layout: layout, rate: 25, sound: sine)
         let frame = red()
-        waits {
-            recorder.enqueue(PublishableFrame(frame.view))
-            return recorder.progress.frames > 25
-        }
+        let recorder = try recordTone(path, frame)
         kill(encoder(), SIGKILL)
         waits {
             recorder.enqueue(PublishableFrame(frame.view))

@@ -29,7 +29,10 @@ final class Daemon: RequestResponder {
     /// Stores what has changed; nil before `startSaving`.
     private let writer = WriterSlot()
 
-    private final class WriterSlot: Sendable { let writer = Mutex<DelayedWriter?>(nil) }
+    private final class WriterSlot: Sendable {
+        let writer = Mutex<DelayedWriter?>(nil)
+        func request() { writer.withLock { $0?.request() } }
+    }
 
     /// - Parameters:
     ///   - outputs: descriptions of the outputs.
@@ -49,7 +52,7 @@ final class Daemon: RequestResponder {
         lastMasks = LastMasks(folder: context.paths.state)
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         let writer = self.writer
-        let requestSaving: @Sendable () -> Void = { writer.writer.withLock { $0?.request() } }
+        let requestSaving: @Sendable () -> Void = { writer.request() }
         history = ChangeHistory(
             configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
@@ -109,7 +112,7 @@ final class Daemon: RequestResponder {
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 
     /// Requests that what has changed is stored soon.
-    func requestSaving() { writer.writer.withLock { $0?.request() } }
+    func requestSaving() { writer.request() }
 
     /// Stores changed settings, the masks that are worn, and what must stay hidden. What can't be stored keeps nothing
     /// else from being stored.
