@@ -28,12 +28,21 @@ struct ScanScheduler: Sendable {
     /// The share of a tile that known faces must cover for it to be skipped.
     private static let covered: Float = 0.7
 
+    /// The width of a large face, as a share of the frame's shorter side: one whose loss nobody would overlook.
+    static let largeShare: Float = 0.25
+    /// The number of frames in which a tile of large faces is searched while faces must be hidden, since the cascade
+    /// overlooks even a large frontal face now and then; and how many of them a frame that is shown waits for.
+    private static let (largeSearches, completeLargeSearches) = (4, 2)
+
     let tiles: [PatchTransform]
     /// The weight of each tile's waiting time.
     private let weights: [Float]
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
+    /// The number of searches of each tile of large faces since the start, and since `prioritize` last asked for it.
+    /// These tiles come first in `tiles`; there are fewer than ten.
+    private var largeSearches: [Int]
     /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for
     /// upright ones, so that what moves elsewhere delays no first search.
     private var moved: [Float]
@@ -70,6 +79,8 @@ struct ScanScheduler: Sendable {
             }
         }
         self.tiles = tiles
+        let large = limit == nil ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
+        largeSearches = Array(repeating: 0, count: tiles.prefix { $0.roll == 0 && $0.scale >= large }.count)
         self.weights = weights
         moved = tiles.map { $0.roll == 0 ? 1 : 0 }
         // The largest faces come first, and all upright tiles before any tilted one.
@@ -104,7 +115,27 @@ struct ScanScheduler: Sendable {
     }
 
     /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
-    var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
+    /// - Parameter thorough: whether those of large faces must have been searched more than once.
+    func isComplete(thorough: Bool = false) -> Bool {
+        zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 }
+            && (!thorough || largeSearches.allSatisfy { $0 >= Self.completeLargeSearches })
+    }
+
+    /// The number of tiles of large faces, which are the first of `tiles`.
+    var largeCount: Int { largeSearches.count }
+
+    /// Repeats the search of a tile of large faces that was searched in too few frames, all of them earlier ones.
+    /// - Returns: nil if it was not searched yet, or often enough.
+    mutating func repeatLarge(_ tile: Int) -> PatchTransform? {
+        guard (1..<Self.largeSearches).contains(largeSearches[tile]) else { return nil }
+        markSearched(tile)
+        return tiles[tile]
+    }
+
+    private mutating func markSearched(_ tile: Int) {
+        (searched[tile], moved[tile]) = (tilesScanned, 0)
+        if tile < largeSearches.count { largeSearches[tile] += 1 }
+    }
 
     /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also
     /// if it has stopped.
@@ -138,13 +169,13 @@ struct ScanScheduler: Sendable {
             let weighted = waited * company
             guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
-                (searched[i], moved[i]) = (tilesScanned, 0)
+                markSearched(i)
                 continue
             }
             (best, urgency) = (i, weighted)
         }
         guard best >= 0 else { return nil }
-        (searched[best], moved[best]) = (tilesScanned, 0)
+        markSearched(best)
         return tiles[best]
     }
 
@@ -156,6 +187,7 @@ struct ScanScheduler: Sendable {
                 continue
             }
             searched[i] = min(searched[i], -10 * searched.count)
+            if i < largeSearches.count { largeSearches[i] = 0 }
         }
     }
 }

@@ -5,7 +5,7 @@ import SystemKit
 ///
 /// Two consecutive frames look alike however people move and the light changes; frames of two scenes do not. Each frame
 /// is reduced to a coarse grid of means and compared with the previous one by correlation, which ignores brightness
-/// and contrast.
+/// and contrast. Black bars beside or above the scene are left out: they are alike in all scenes.
 struct SceneCut: ~Copyable {
     private static let columns = 24
     private static let rows = 14
@@ -15,6 +15,11 @@ struct SceneCut: ~Copyable {
     private static let alike: Float = 0.6
     /// The standard deviation of the grid, in grey levels, below which a picture is too dark or plain to compare.
     private static let plain: Float = 2
+    /// The range of grey levels in a row or column of the grid that is a bar.
+    private static let barRange: Float = 2
+    /// The smallest scene between bars, in cells of the grid; less is compared as a whole. An upright clip in a wide
+    /// picture is a third of it.
+    private static let (minColumns, minRows) = (columns / 4, rows / 4)
 
     private var last = [Float](repeating: 0, count: columns * rows)
     private var fresh = [Float](repeating: 0, count: columns * rows)
@@ -31,19 +36,51 @@ struct SceneCut: ~Copyable {
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
         guard !isFirst else { return false }
-        let count = Float(fresh.count)
-        var (a, b) = (Float(0), Float(0))
-        for i in fresh.indices { (a, b) = (a + last[i], b + fresh[i]) }
-        let (meanBefore, mean) = (a / count, b / count)
-        var (before, now, both) = (Float(0), Float(0), Float(0))
-        for i in fresh.indices {
-            let (x, y) = (last[i] - meanBefore, fresh[i] - mean)
-            (before, now, both) = (before + x * x, now + y * y, both + x * y)
+        let (columns, rows) = cellsBetweenBars()
+        var (a, b, aa, bb, ab) = (Float(0), Float(0), Float(0), Float(0), Float(0))
+        for row in rows {
+            for column in columns {
+                let (x, y) = (last[row * Self.columns + column], fresh[row * Self.columns + column])
+                (a, b, aa, bb, ab) = (a + x, b + y, aa + x * x, bb + y * y, ab + x * y)
+            }
         }
+        // Sums of squares about the mean; those of 336 grey levels are exact enough in 24 bits.
+        let count = Float(rows.count * columns.count)
+        let (before, now, both) = (aa - a * a / count, bb - b * b / count, ab - a * b / count)
         // If either frame is plain, it is a cut if the other is not.
         let plain = Self.plain * Self.plain * count
         guard before > plain, now > plain else { return (before > plain) != (now > plain) }
         return both < Self.alike * (before * now).squareRoot()
+    }
+
+    /// The columns and rows of the grid between the bars of both frames.
+    private func cellsBetweenBars() -> (columns: Range<Int>, rows: Range<Int>) {
+        let (columns, rows) = (0..<Self.columns, 0..<Self.rows)
+        let inner = Self.trim(rows, to: Self.minRows) { row in
+            isBar(columns.lazy.map { row * Self.columns + $0 })
+        }
+        let middle = Self.trim(columns, to: Self.minColumns) { column in
+            isBar(inner.lazy.map { $0 * Self.columns + column })
+        }
+        return (middle, inner)
+    }
+
+    /// The lines that remain without the bars at both ends, or all if fewer than a minimum would.
+    private static func trim(_ lines: Range<Int>, to minimum: Int, isBar: (Int) -> Bool) -> Range<Int> {
+        guard let first = lines.first(where: { !isBar($0) }), let last = lines.last(where: { !isBar($0) }),
+            last - first >= minimum - 1
+        else { return lines }
+        return first..<last + 1
+    }
+
+    /// Whether these cells have one grey level, the same in both frames.
+    private func isBar(_ cells: some Sequence<Int>) -> Bool {
+        var (low, high) = (Float.infinity, -Float.infinity)
+        for cell in cells {
+            low = min(low, last[cell], fresh[cell])
+            high = max(high, last[cell], fresh[cell])
+        }
+        return high - low <= Self.barRange
     }
 
     private mutating func measure(_ luma: borrowing LumaView) {

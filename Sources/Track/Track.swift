@@ -153,6 +153,12 @@ struct Track: Sendable {
         (detection.eyes - head.origin).length < max(head.scale, detection.eyeDistance)
     }
 
+    /// Whether the track may be on a part of a detected face, such as its nose, and not on the face.
+    func mayBePart(of detection: Detection) -> Bool {
+        detection.eyeDistance > head.scale && !EyePair.areAlike(detection.eyeDistance, head.scale)
+            && covers(detection)
+    }
+
     /// Whether the midpoint between two eyes is at or near that of this face.
     func isAt(_ eyes: Point) -> Bool { (eyes - head.origin).length < head.scale / 2 }
 

@@ -48,6 +48,8 @@ public struct Tracker: ~Copyable {
     /// Boxes of the confirmed faces, pixels.
     private var known: [Rect] = []
     private var frameSize = (width: 0, height: 0)
+    /// The smallest window that `scheduler` searches for, pixels.
+    private var searchedSize: Float = 0
     private var nextID = 1
     /// The time of the last frame, seconds.
     private var updateTime: Double?
@@ -149,7 +151,6 @@ public struct Tracker: ~Copyable {
     /// Applies other settings from the next frame on. Tracked faces are kept as far as there is room.
     public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
-        if new.minSize != settings.minSize { scheduler = nil }
         if new.max != settings.max {
             tracks.removeAll { $0.slot >= new.max }
             detector.reserveSlots(faces: new.max)
@@ -290,7 +291,8 @@ public struct Tracker: ~Copyable {
             detector.detect(luma, in: region)
             for detection in detector.detections {
                 let logOdds = evaluate(luma, detection, atLeast: Thresholds.photoLogOdds, 0)
-                if isThorough, let logOdds, logOdds > Thresholds.weakLogOdds { addCandidate(detection) }
+                guard isThorough, let logOdds, logOdds > Thresholds.weakLogOdds else { continue }
+                if !tracks.contains(where: { $0.covers(detection) }) { addCandidate(detection) }
             }
         }
     }
@@ -345,11 +347,18 @@ public struct Tracker: ~Copyable {
 
     /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
     public var hasSearchedAll: Bool {
-        scheduler?.isComplete == true && smallScheduler?.isComplete != false && !hasTooManyCandidates
+        scheduler?.isComplete(thorough: awaitsLargeFace) == true && smallScheduler?.isComplete() != false
+            && !hasTooManyCandidates
     }
 
     /// Whether some place in the frame has not been searched since the start.
-    private var isFirstPass: Bool { scheduler?.isComplete == false }
+    private var isFirstPass: Bool { scheduler?.isComplete(thorough: awaitsLargeFace) == false }
+
+    /// Whether faces are to be hidden, and none that is known fills much of the frame: one may have been overlooked.
+    private var awaitsLargeFace: Bool {
+        let width = ScanScheduler.largeShare * Float(min(frameSize.width, frameSize.height))
+        return isThorough && !tracks.contains { $0.isConfirmed && $0.box.width >= width }
+    }
 
     /// The number of tiles scanned per second, of likely sizes.
     private mutating func scanRate(at seconds: Double) -> Double {
@@ -387,24 +396,30 @@ public struct Tracker: ~Copyable {
         let likely = Int(due)
         due = min(due - Double(likely), 1)
         guard let smallScheduler else { return (likely, 0) }
-        smallDue += elapsed * (smallScheduler.isComplete ? rate * Self.smallTilesShare : Self.smallTilesBusy)
+        smallDue += elapsed * (smallScheduler.isComplete() ? rate * Self.smallTilesShare : Self.smallTilesBusy)
         let small = min(Int(smallDue), Self.maxSmallTiles)
         smallDue = min(smallDue - Double(small), 1)
         return (likely, small)
     }
 
+    /// The smallest window of the search for likely sizes, pixels. Which faces are hidden does not depend on a setting.
     private func smallest(_ luma: borrowing LumaView) -> Float {
-        max(Float(ScanScheduler.sizes.lowerBound), settings.minSize * Float(min(luma.width, luma.height)))
+        let minSize = isThorough ? Settings().minSize : settings.minSize
+        return max(Float(ScanScheduler.sizes.lowerBound), minSize * Float(min(luma.width, luma.height)))
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
         detector.landmarkTime = 0
         hasTooManyCandidates = false
-        if scheduler == nil || frameSize != (luma.width, luma.height) {
-            frameSize = (luma.width, luma.height)
-            scheduler = ScanScheduler(
-                width: luma.width, height: luma.height, smallest: smallest(luma), rolls: Self.rolls)
+        let smallest = smallest(luma)
+        let isRestart = scheduler == nil || frameSize != (luma.width, luma.height)
+        if isRestart || searchedSize != smallest {
+            searchedSize = smallest
+            scheduler = ScanScheduler(width: luma.width, height: luma.height, smallest: smallest, rolls: Self.rolls)
             smallScheduler = nil
+        }
+        if isRestart {
+            frameSize = (luma.width, luma.height)
             motion = FrameMotion(width: luma.width, height: luma.height)
             cats?.restart(width: luma.width, height: luma.height)
             removeAllTracks()
@@ -413,8 +428,7 @@ public struct Tracker: ~Copyable {
             smallScheduler = nil
         } else if smallScheduler == nil {
             smallScheduler = ScanScheduler(
-                width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest(luma),
-                rolls: [0])
+                width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest, rolls: [0])
         }
     }
 
@@ -516,6 +530,7 @@ public struct Tracker: ~Copyable {
         var left = detectionBudget(at: seconds)
         let due = tilesDue(at: seconds)
         var tiles = min(due.likely, left)
+        if isThorough { repeatLargeTiles(luma) }
         if tiles + due.small > 0 {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
@@ -551,6 +566,13 @@ public struct Tracker: ~Copyable {
         lastTime = seconds
     }
 
+    /// Searches for large faces again until that was done in several frames, beside the frame's budget.
+    private mutating func repeatLargeTiles(_ luma: borrowing LumaView) {
+        for tile in 0..<(scheduler?.largeCount ?? 0) {
+            if let region = scheduler?.repeatLarge(tile) { addCandidates(luma, in: region) }
+        }
+    }
+
     /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {
         // Another examination of the same frame has the same result.
@@ -574,9 +596,7 @@ public struct Tracker: ~Copyable {
 
     /// Adds a detection as a candidate, unless a track or candidate covers it.
     private mutating func addCandidate(_ detection: Detection) {
-        let isKnown =
-            tracks.contains { $0.covers(detection) } || pendingCandidates.contains { $0.covers(detection) }
-        if isKnown { return }
+        if isTracked(detection) || pendingCandidates.contains(where: { $0.covers(detection) }) { return }
         if pendingCandidates.count >= maxCandidates {
             // The candidate that is nearest to being refuted makes room.
             let least = pendingCandidates.indices.max { pendingCandidates[$0] < pendingCandidates[$1] }
@@ -586,6 +606,11 @@ public struct Tracker: ~Copyable {
             }
         }
         pendingCandidates.insert(Candidate(detection: detection), at: 0)
+    }
+
+    /// Whether a detection is on a face that is tracked as a whole.
+    private func isTracked(_ detection: Detection) -> Bool {
+        tracks.contains { $0.covers(detection) && !$0.mayBePart(of: detection) }
     }
 
     private static func searchCats(
@@ -683,21 +708,22 @@ public struct Tracker: ~Copyable {
     }
 
     /// Turns a detection into a track if its log-odds are high enough. Of two detections on one new face, keeps the
-    /// better placed one.
+    /// better placed one; a face replaces the track on a part of it.
     /// - Returns: the log-odds if they were too low (-infinity if no landmarks fit), or if there is no room for a new
     ///   track while `isThorough`; otherwise nil.
     private mutating func evaluate(
         _ luma: borrowing LumaView, _ detection: Detection, atLeast needed: Float, _ seconds: Double
     ) -> Float? {
-        if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) }) { return nil }
+        if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) && !$0.mayBePart(of: detection) }) {
+            return nil
+        }
         guard let fit = detector.fit(luma, at: detection) else { return -.infinity }
         let logOdds = detector.logOdds(luma, fit)
         guard logOdds > needed else { return logOdds }
         var track = Track(id: nextID, slot: freeSlot, fit, logOdds: logOdds, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-            guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else {
-                return nil
-            }
+            let isBetter = tracks[rival].placementQuality < track.placementQuality
+            guard tracks[rival].isConfirmed ? tracks[rival].mayBePart(of: detection) : isBetter else { return nil }
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
             detector.storePatch(slot: track.slot, isNew: true)
             tracks[rival] = track

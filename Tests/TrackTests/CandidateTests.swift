@@ -101,6 +101,49 @@ import Testing
         }
     }
 
+    @Test func `which faces are hidden does not depend on the smallest size to search for`() throws {
+        let path = try far(true)
+        func course(minSize: Float) throws -> [String] {
+            var settings = Tracker.Settings()
+            settings.minSize = minSize
+            var (tracker, course) = (try tracker(), [String]())
+            tracker.apply(settings)
+            try show(path, frames: 20, to: &tracker) { _, tracker in
+                course.append("\(tracker.hasSearchedAll) \(tracker.faces.map(\.box)) \(tracker.candidateHeads)")
+            }
+            return course
+        }
+        let usual = try course(minSize: Tracker.Settings().minSize)
+        #expect(usual.last?.hasPrefix("true") == true)
+        for minSize in [0.02, 0.3] as [Float] { #expect(try course(minSize: minSize) == usual, "\(minSize)") }
+    }
+
+    /// A face of 60 or 220 pixels in the middle of a picture that hardly changes otherwise.
+    private func centered(isLarge: Bool) throws -> Frame {
+        let side = isLarge ? 440 : 120
+        return try picture(
+            scratch.make(
+                "centered-\(side).png",
+                "-f lavfi -i color=gray:s=1280x720 -i \(Fixtures.sample) -filter_complex "
+                    + "[0]geq=lum=128+100*sin(X/60)*sin(Y/60):cb=128:cr=128[b];"
+                    + "[1]crop=200:200:124:10,scale=\(side):\(side)[f];"
+                    + "[b][f]overlay=\(640 - side / 2):\(360 - side / 2) -frames:v 1"))
+    }
+
+    @Test func `a face is covered within a third of a second although a part of it is tracked`() throws {
+        let (small, large) = (try centered(isLarge: false), try centered(isLarge: true))
+        var tracker = try tracker()
+        for number in 0..<40 { tracker.update(small.view.luma, at: Double(number) / 30) }
+        let isTracked = tracker.faces.count == 1
+        try #require(isTracked)
+        for number in 40..<50 { tracker.update(large.view.luma, at: Double(number) / 30) }
+        let isCut = tracker.isCut
+        #expect(!isCut)
+        let isBrowCovered = isCovered(Point(640, 300), by: tracker)
+        let isChinCovered = isCovered(Point(640, 440), by: tracker)
+        #expect(isBrowCovered && isChinCovered)
+    }
+
     @Test func `a face of 20 pixels that appears is covered within a third of a second`() throws {
         var tracker = try tracker()
         var covered: [Bool] = []

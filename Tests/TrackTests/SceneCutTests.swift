@@ -63,6 +63,30 @@ struct SceneCutTests {
         }
     }
 
+    /// A scene with black bars around it.
+    private func barred(_ seed: Int, left: Int, top: Int, shift: Int = 0) -> Frame {
+        let scene = self.scene(seed, shift: shift)
+        var frame = flat(16)
+        var bytes = frame.mutableBytes
+        for y in top..<180 - top {
+            for x in left..<320 - left { bytes[y * 320 + x] = scene.bytes[y * 320 + x] }
+        }
+        return frame
+    }
+
+    @Test(arguments: [(105, 0), (40, 0), (0, 24), (40, 24)])
+    func `black bars neither hide a cut nor make one`(left: Int, top: Int) {
+        var cut = SceneCut()
+        _ = take(&cut, barred(1, left: left, top: top))
+        var cuts = 0
+        for seed in 2...9 {
+            if take(&cut, barred(seed, left: left, top: top)) { cuts += 1 }
+            #expect(!take(&cut, barred(seed, left: left, top: top, shift: 2)), "scene \(seed)")
+        }
+        // The parts of two scenes between the bars may happen to be alike.
+        #expect(cuts >= 7)
+    }
+
     @Test func `a picture after darkness is a cut`() {
         var cut = SceneCut()
         _ = take(&cut, flat(20))
