@@ -106,7 +106,8 @@ import Testing
         func course(minSize: Float) throws -> [String] {
             var settings = Tracker.Settings()
             settings.minSize = minSize
-            var (tracker, course) = (try tracker(), [String]())
+            var tracker = try tracker()
+            var course: [String] = []
             tracker.apply(settings)
             try show(path, frames: 20, to: &tracker) { _, tracker in
                 course.append("\(tracker.hasSearchedAll) \(tracker.faces.map(\.box)) \(tracker.candidateHeads)")
@@ -131,7 +132,8 @@ import Testing
     }
 
     @Test func `a face is covered within a third of a second although a part of it is tracked`() throws {
-        let (small, large) = (try centered(isLarge: false), try centered(isLarge: true))
+        let small = try centered(isLarge: false)
+        let large = try centered(isLarge: true)
         var tracker = try tracker()
         for number in 0..<40 { tracker.update(small.view.luma, at: Double(number) / 30) }
         let isTracked = tracker.faces.count == 1
