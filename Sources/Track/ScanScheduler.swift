@@ -40,7 +40,7 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
-    /// The number of searches of each tile of large faces since the start, and since `prioritize` last asked for it.
+    /// The number of searches of each tile of large faces since the start; `prioritize` asks for all but the first again.
     /// These tiles come first in `tiles`; there are fewer than ten.
     private var largeSearches: [Int]
     /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for
@@ -187,7 +187,7 @@ struct ScanScheduler: Sendable {
                 continue
             }
             searched[i] = min(searched[i], -10 * searched.count)
-            if i < largeSearches.count { largeSearches[i] = 0 }
+            if i < largeSearches.count { largeSearches[i] = min(largeSearches[i], 1) }
         }
     }
 }
