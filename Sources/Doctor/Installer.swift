@@ -355,7 +355,7 @@ public struct Installer {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
         // Folders that the XDG variables name belong to the user; other parents may have been created by Guise.
-        let variables = ["HOME", "XDG_RUNTIME_DIR"] + UserFolder.allCases.map(\.variable)
+        let variables = ["HOME", UserFolder.runtimeVariable] + UserFolder.allCases.map(\.variable)
         let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
         while !folder.isEmpty, !ends.contains(folder), unsafe rmdir(system.root + folder) == 0 {
