@@ -62,13 +62,12 @@ final class PictureStore: Sendable {
         var film: MotionJPEGEncoder?
         if !clip.isPhoto { film = try MotionJPEGEncoder(clip.layout) }
         var first: [UInt8]?
-        var result = FrameResult.nothing
-        while result != .end, first == nil || film?.isFull == false {
-            result = try clip.withFrame { view, time in
+        while first == nil || film?.isFull == false {
+            let isFrame = try clip.withNextFrame { view, time in
                 if first == nil { first = try picture(view) }
                 film?.add(view, at: time.seconds)
             }
-            if result == .nothing { clip.wait() }
+            guard isFrame else { break }
         }
         if let bytes = film.take()?.finish() { return (bytes, MotionJPEG.fileExtension) }
         guard let first else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
