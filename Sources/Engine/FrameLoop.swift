@@ -533,7 +533,7 @@ package struct FrameLoop: ~Copyable {
             do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
                 // A full disk ends a file output, but not the call.
                 output.drop()
-                log("guise: \(error)", .error)
+                logError(error)
             }
         }
         settings.recorder?.enqueue(frame)

@@ -120,7 +120,7 @@ final class CameraSettingsStore: Sendable {
             if isSame, let before { camera.set(ControlSetting.lost(of: before.settings, now: camera.settings)) }
             do {
                 camera.restore(try remembered(name: camera.identity.card, bus: camera.identity.bus))
-            } catch { log("guise: the camera's controls stay as they are: \(error)", .warning) }
+            } catch { logWarning("the camera's controls stay as they are: \(error)") }
         }
         let now = Known(
             identity: camera.identity, path: camera.path, nodeVersion: nodeVersion, settings: camera.settings)

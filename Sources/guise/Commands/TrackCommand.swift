@@ -25,7 +25,7 @@ struct TrackCommand: ParsableCommand {
             if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
             print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
         }
-        if let warning = clip.warning { log("guise: \(warning)") }
+        if let warning = clip.warning { logWarning(warning) }
     }
 
     private func wordLine(_ faces: [Face], _ time: FrameTime) -> String {

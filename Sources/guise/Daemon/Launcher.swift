@@ -134,7 +134,7 @@ enum Launcher {
         let video = Video(plan, source, size: settings.output)
         let outputs = try openOutputs(plan, video, overwrites: options.overwrites)
         let outputLayout = outputs.first?.layout ?? video.layout
-        if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
+        if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
         let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
