@@ -32,6 +32,7 @@ struct ApplyCommand: ParsableCommand {
 
     @Flag(help: "Replace the output file if it exists.")
     var overwrite = false
+    @OptionGroup var logOptions: LogOptions
 
     /// What happened to the frames.
     private struct Counts {

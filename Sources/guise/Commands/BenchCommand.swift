@@ -28,6 +28,7 @@ struct BenchCommand: ParsableCommand {
     var frames = 300
     @Flag(help: "Print one JSON object with each frame's values instead of the table; omits memory and allocations.")
     var json = false
+    @OptionGroup var logOptions: LogOptions
 
     /// The number of frames after which all buffers have their final size.
     private static let warmUp = 60

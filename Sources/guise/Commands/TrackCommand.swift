@@ -15,6 +15,7 @@ struct TrackCommand: ParsableCommand {
     var json = false
     @Flag(help: "With --json, also print all 68 landmarks.")
     var landmarks = false
+    @OptionGroup var logOptions: LogOptions
 
     func run() throws {
         let context = try AppContext()
