@@ -28,7 +28,7 @@ public enum ControlSocket {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {
         let path = try path(environment: environment)
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+        let folder = parentFolder(of: path)
         try makeOwnFolder(folder)
         // The folder may exist already, with wider permissions.
         guard unsafe chmod(folder, 0o700) == 0 else {

@@ -141,7 +141,7 @@ public struct Installer {
         let path = system.root + file.path
         do {
             try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
-            try Data(file.text.utf8).write(to: URL(filePath: path), options: .atomic)
+            try replaceFile(Array(file.text.utf8), at: path)
         } catch {
             throw Problem(
                 .forbidden, "\(file.path) cannot be written", fix: "check its folder: ls -ld \(file.path.parent)")
@@ -378,7 +378,7 @@ public struct Installer {
 
 extension String {
     /// The folder of a path.
-    fileprivate var parent: String { lastIndex(of: "/").map { String(self[..<$0]) } ?? "" }
+    fileprivate var parent: String { parentFolder(of: self) }
 
     /// The string, quoted as a single shell word if necessary.
     fileprivate var quoted: String {
