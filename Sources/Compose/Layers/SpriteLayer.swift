@@ -75,11 +75,12 @@ struct SpriteLayer: Layer {
         }
         let repetition = context.style.motion.repetition
         if moving.isEmpty,
-            let film = try Art.loadAnimation(
+            let animation = try Art.loadAnimation(
                 file: names[0], folder: context.folder, range: context.target.range, touch: touch)
         {
-            pictures = film.pictures
-            timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
+            pictures = animation.pictures
+            timeline = Timeline(
+                durations: animation.milliseconds, repetition ?? (animation.plays == 0 ? .forever : .once))
         } else {
             pictures = try names.map {
                 try Art(
