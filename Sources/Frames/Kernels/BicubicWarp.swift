@@ -36,7 +36,7 @@ public func compositeLayer(
             unsafe isNear.withUnsafeBufferPointer { isNear in
                 guard let target = target.baseAddress, let words = words.baseAddress, let isNear = isNear.baseAddress
                 else { return }
-                let art = unsafe SampledArt(
+                let art = unsafe TextureView(
                     words, width: region.width, height: region.height, stride: rowWords, isNearArt: isNear, .moved)
                 let sampler = unsafe BicubicSampler(
                     art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
@@ -77,14 +77,14 @@ public func warpError(_ map: Affine) -> Float {
     4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
 
-extension ArtBlocks {
+extension OccupancyGrid {
     /// Blocks for the bicubic warp: eight pixels and their neighbours reach no further than the next block.
-    static let moved = ArtBlocks(shift: 3)
+    static let moved = OccupancyGrid(shift: 3)
 }
 
 /// Samples a layer for runs of the frame's pixels.
 @safe private struct BicubicSampler {
-    let art: SampledArt
+    let art: TextureView
     /// The step in the layer from eight pixels to the next eight, fixed point.
     let stepU: Int
     let stepV: Int
@@ -123,7 +123,7 @@ extension ArtBlocks {
         // border.
         guard column >= 1, row >= 1, column &+ 11 <= art.stride, row &+ 2 < art.height, column &+ 4 < art.width
         else { return false }
-        let shift = ArtBlocks.moved.shift
+        let shift = OccupancyGrid.moved.shift
         guard art.isNearArt(column: (column &+ 4) >> shift, row: row >> shift) else { return false }
         let address = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
         let (fu, fv) = (u & 63, v & 63)

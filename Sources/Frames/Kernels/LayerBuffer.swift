@@ -62,7 +62,7 @@ public struct LayerBuffer: ~Copyable {
         // Taken out meanwhile: while a span of the words exists, nothing else can be modified.
         var isNear: [Bool] = []
         swap(&isNear, &isNearArt)
-        ArtBlocks.moved.mark(words.span, width: region.width, height: region.height, stride: stride, into: &isNear)
+        OccupancyGrid.moved.mark(words.span, width: region.width, height: region.height, stride: stride, into: &isNear)
         isNearArt = isNear
     }
 

@@ -40,13 +40,13 @@ extension LayerBuffer {
         let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
         unsafe other.readPixels.withUnsafeBufferPointer {
             guard let words = $0.baseAddress else { return }
-            let art = unsafe SampledArt(
+            let art = unsafe TextureView(
                 words, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
             draw(art, by: map.after(shift))
         }
     }
 
-    private mutating func draw(_ art: SampledArt, by map: Affine) {
+    private mutating func draw(_ art: TextureView, by map: Affine) {
         let (piece, rowWords) = (region, stride)
         let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
         guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }

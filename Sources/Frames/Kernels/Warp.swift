@@ -66,7 +66,7 @@ extension Sprite {
 /// One triangle in the frame, with the gradients of the sprite's position and of the fade.
 private struct WarpTriangle {
     /// Fraction bits of a position: 16, so that the error over the widest triangle is below 0.02 pixel.
-    private static let fraction = ArtLine.fraction
+    private static let fraction = LineSampler.fraction
     private static let one = Float(1 << fraction)
     /// The number of pixels of a row that are skipped together if the sprite is empty there.
     private static let chunk = 16
@@ -102,7 +102,7 @@ private struct WarpTriangle {
     private let isInside: Bool
 
     /// Prepares a triangle; nil if it faces away, is degenerate, fully faded, or too far out.
-    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: SampledArt) {
+    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: TextureView) {
         if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
         let (ab, ac) = (b.target - a.target, c.target - a.target)
         let area = ab.x * ac.y - ab.y * ac.x
@@ -161,7 +161,7 @@ private struct WarpTriangle {
         mutating func advance() { x &+= step }
     }
 
-    func draw(_ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
+    func draw(_ art: TextureView, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
         let first = max(region.y, Int(top.y.rounded(.up)))
         let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
         guard first < end else { return }
@@ -174,7 +174,7 @@ private struct WarpTriangle {
     /// Draws the rows between the edge from top to bottom and another one.
     @inline(__always)
     private func draw(
-        _ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
+        _ art: TextureView, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
         _ long: inout Edge, _ p: Point, _ q: Point, _ rows: Range<Int>
     ) {
         guard !rows.isEmpty else { return }
@@ -194,10 +194,10 @@ private struct WarpTriangle {
     /// Draws the pixels `left ..< right` of row `y`; `line` is the address of x = 0.
     @inline(__always)
     private func draw(
-        _ art: SampledArt, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
+        _ art: TextureView, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
     ) {
         var (x, end) = (left, right)
-        var position = ArtLine(
+        var position = LineSampler(
             u: u.at(left &- column, y &- row), v: v.at(left &- column, y &- row), du: u.across, dv: v.across)
         if !isInside {
             while x < end && !art.contains(position.u, position.v) {
@@ -212,7 +212,7 @@ private struct WarpTriangle {
         }
         // Half a chunk must stay within the neighbouring blocks that `isNearArt` covers.
         let maySkip = max(abs(position.du), abs(position.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
-        let block = Self.fraction + ArtBlocks.sprite.shift
+        let block = Self.fraction + OccupancyGrid.sprite.shift
         while x < end {
             let count = min(Self.chunk, end &- x)
             let half = count >> 1
@@ -223,7 +223,7 @@ private struct WarpTriangle {
             {
                 position.skip(count)
             } else if let fade {
-                let here = ArtLine.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
+                let here = LineSampler.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
                 unsafe position.sample(count, of: art, here, into: line + x)
             } else {
                 unsafe position.sample(count, of: art, into: line + x)
