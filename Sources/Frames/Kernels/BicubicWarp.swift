@@ -18,9 +18,9 @@ public func compositeLayer(
     _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
     mayBeWide: Bool = true, onto frame: inout Frame
 ) {
-    let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
+    let (region, layout, rowStride) = (layer.region, frame.layout, layer.stride)
     guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
-    let (words, isNear) = (layer.readPixels, layer.nearArt)
+    let (pixels, isNear) = (layer.readPixels, layer.nearArt)
     // The rows and columns that the mapped corners span.
     let size = Point(Float(region.width), Float(region.height))
     let corner = Point(Float(region.x), Float(region.y))
@@ -32,12 +32,12 @@ public func compositeLayer(
     let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
-        unsafe words.withUnsafeBufferPointer { words in
+        unsafe pixels.withUnsafeBufferPointer { pixels in
             unsafe isNear.withUnsafeBufferPointer { isNear in
-                guard let target = target.baseAddress, let words = words.baseAddress, let isNear = isNear.baseAddress
+                guard let target = target.baseAddress, let pixels = pixels.baseAddress, let isNear = isNear.baseAddress
                 else { return }
                 let art = unsafe TextureView(
-                    words, width: region.width, height: region.height, stride: rowWords, isNearArt: isNear, .moved)
+                    pixels, width: region.width, height: region.height, stride: rowStride, isNearArt: isNear, .moved)
                 let sampler = unsafe BicubicSampler(
                     art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
                     gain: UInt32((min(paint.opacity, 1) * 256).rounded()),

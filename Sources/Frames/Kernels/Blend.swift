@@ -1,7 +1,7 @@
 import CLinux
 import SystemKit
 
-/// A picture ready to be blended over frames: premultiplied YUVA, one 32-bit word per pixel (Y in the lowest byte, then
+/// A picture ready to be blended over frames: premultiplied YUVA, 32 bits for each pixel (Y in the lowest byte, then
 /// U, V, A), in the range of the frames it is for. A border of one transparent pixel lets the art's edge fade out.
 public struct Sprite: Sendable {
     /// The width in pixels, 2 to 4096.
@@ -202,8 +202,8 @@ private func blendRows(
         let fine = Self.fraction - LineSampler.fraction
         var line = LineSampler(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
-            let words = unsafe bytes.assumingMemoryBound(to: UInt32.self)
-            guard let first = words.baseAddress else { return }
+            let pixels = unsafe bytes.assumingMemoryBound(to: UInt32.self)
+            guard let first = pixels.baseAddress else { return }
             unsafe line.sample(end - begin, of: art, into: first + (begin - x))
         }
         run = faded(run, gain)

@@ -226,16 +226,16 @@ public struct Smoother: ~Copyable {
         _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
         _ mask: borrowing LayerBuffer, reduction: Int, width: Int
     ) {
-        let (first, firstMask, words) = (y * width, y * mask.stride, mask.readPixels)
+        let (first, firstMask, pixels) = (y * width, y * mask.stride, mask.readPixels)
         unsafe rows.withUnsafeMutableBufferPointer { rows in
             unsafe a.withUnsafeBufferPointer { a in
                 unsafe b.withUnsafeBufferPointer { b in
-                    unsafe words.withUnsafeBufferPointer { words in
+                    unsafe pixels.withUnsafeBufferPointer { pixels in
                         guard let base = rows.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
-                            let words = words.baseAddress
+                            let pixels = pixels.baseAddress
                         else { return }
                         let row = unsafe base + (y & 1) * 3 * room
-                        let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: words + firstMask)
+                        let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: pixels + firstMask)
                         var here = unsafe columns[0]
                         // Left of the first column's centre there is nothing to interpolate from.
                         var x = reduction / 2

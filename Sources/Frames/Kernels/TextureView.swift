@@ -1,7 +1,7 @@
 import CLinux
 import SystemKit
 
-/// A borrowed picture of premultiplied words that is sampled.
+/// A borrowed picture of premultiplied pixels that is sampled.
 @safe struct TextureView {
     let pixels: UnsafePointer<UInt32>
     let width: Int
@@ -62,10 +62,10 @@ struct OccupancyGrid {
 
     /// Marks each block that contains art or is adjacent to one that does, row by row.
     /// - Parameters:
-    ///   - words: premultiplied, row by row.
-    ///   - stride: words from one row to the next.
+    ///   - pixels: premultiplied, row by row.
+    ///   - stride: pixels from one row to the next.
     ///   - isNear: the result; its memory is reused.
-    func mark(_ words: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
+    func mark(_ pixels: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
         let (across, down) = (count(width), count(height))
         let blocks = across * down
         // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
@@ -75,7 +75,7 @@ struct OccupancyGrid {
             let rows = by << shift..<min(height, (by + 1) << shift)
             for bx in 0..<across {
                 let columns = bx << shift..<min(width, (bx + 1) << shift)
-                guard holdsArt(words, columns, rows, stride: stride) else { continue }
+                guard holdsArt(pixels, columns, rows, stride: stride) else { continue }
                 for y in max(0, by - 1)...min(down - 1, by + 1) {
                     for x in max(0, bx - 1)...min(across - 1, bx + 1) { isNear[y * across + x] = true }
                 }
@@ -83,9 +83,9 @@ struct OccupancyGrid {
         }
     }
 
-    private func holdsArt(_ words: Span<UInt32>, _ columns: Range<Int>, _ rows: Range<Int>, stride: Int) -> Bool {
-        unsafe words.withUnsafeBufferPointer { words in
-            guard let base = words.baseAddress else { return false }
+    private func holdsArt(_ pixels: Span<UInt32>, _ columns: Range<Int>, _ rows: Range<Int>, stride: Int) -> Bool {
+        unsafe pixels.withUnsafeBufferPointer { pixels in
+            guard let base = pixels.baseAddress else { return false }
             var all: UInt32 = 0
             if columns.count == 8 {
                 var each = SIMD8<UInt32>()

@@ -25,18 +25,18 @@ public func warp(
     _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>,
     onto layer: inout LayerBuffer
 ) {
-    let (region, rowWords) = (layer.region, layer.stride)
+    let (region, rowStride) = (layer.region, layer.stride)
     guard !region.isEmpty else { return }
-    var words = layer.pixels
-    unsafe words.withUnsafeMutableBufferPointer { words in
-        guard let words = words.baseAddress else { return }
+    var pixels = layer.pixels
+    unsafe pixels.withUnsafeMutableBufferPointer { pixels in
+        guard let pixels = pixels.baseAddress else { return }
         sprite.withArt { art in
             art.prefetch()
             for i in triangles.indices {
                 let t = triangles[i]
                 guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)], art)
                 else { continue }
-                unsafe triangle.draw(art, onto: words, rowWords, region)
+                unsafe triangle.draw(art, onto: pixels, rowStride, region)
             }
         }
     }
@@ -161,25 +161,25 @@ private struct WarpTriangle {
         mutating func advance() { x &+= step }
     }
 
-    func draw(_ art: TextureView, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
+    func draw(_ art: TextureView, onto pixels: UnsafeMutablePointer<UInt32>, _ rowStride: Int, _ region: PixelRect) {
         let first = max(region.y, Int(top.y.rounded(.up)))
         let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
         guard first < end else { return }
         let half = max(first, min(Int(middle.y.rounded(.up)), end))
         var long = Edge(top, bottom, from: first)
-        unsafe draw(art, onto: words, rowWords, region, &long, top, middle, first..<half)
-        unsafe draw(art, onto: words, rowWords, region, &long, middle, bottom, half..<end)
+        unsafe draw(art, onto: pixels, rowStride, region, &long, top, middle, first..<half)
+        unsafe draw(art, onto: pixels, rowStride, region, &long, middle, bottom, half..<end)
     }
 
     /// Draws the rows between the edge from top to bottom and another one.
     @inline(__always)
     private func draw(
-        _ art: TextureView, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
+        _ art: TextureView, onto pixels: UnsafeMutablePointer<UInt32>, _ rowStride: Int, _ region: PixelRect,
         _ long: inout Edge, _ p: Point, _ q: Point, _ rows: Range<Int>
     ) {
         guard !rows.isEmpty else { return }
         var short = Edge(p, q, from: rows.lowerBound)
-        var line = unsafe words + ((rows.lowerBound - region.y) * rowWords - region.x)
+        var line = unsafe pixels + ((rows.lowerBound - region.y) * rowStride - region.x)
         for y in rows {
             let (one, other) = (long.column, short.column)
             let left = max(region.x, min(one, other))
@@ -187,7 +187,7 @@ private struct WarpTriangle {
             if left < right { unsafe draw(art, onto: line, left, right, y) }
             long.advance()
             short.advance()
-            unsafe line += rowWords
+            unsafe line += rowStride
         }
     }
 
