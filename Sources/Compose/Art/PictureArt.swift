@@ -185,10 +185,10 @@ struct PictureArt {
         FrameOverlay(width: target.width, height: target.height, pixels: pixels(over: backdrop))
     }
 
-    /// Renders the art as YUVA words of the picture's size, row by row.
+    /// Renders the art as YUVA pixels of the picture's size, row by row.
     /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent.
     func pixels(over backdrop: Color? = nil) -> [UInt32] {
-        var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
+        var result = [UInt32](repeating: backdrop?.pixel(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.artCoordinate(at: Float($0) + 0.5) }
         for y in 0..<target.height {
             guard let v = down.artCoordinate(at: Float(y) + 0.5) else { continue }
@@ -203,10 +203,10 @@ struct PictureArt {
                     Art.yuva(
                         UInt8(min(255, p.x)), UInt8(min(255, p.y)), UInt8(min(255, p.z)), UInt8(min(255, p.w)),
                         target.range)
-                words[y * target.width + x] = Art.pixel(yuva)
+                result[y * target.width + x] = Art.pixel(yuva)
             }
         }
-        return words
+        return result
     }
 
     /// Samples the art bilinearly, clamped to its edge pixels.
