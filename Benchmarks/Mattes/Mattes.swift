@@ -30,7 +30,7 @@ import SystemKit
             outline.update(frame, model, at: seconds)
             seconds += step
             write([outline.runs == runs ? 0 : 1], to: output)
-            unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, PictureCells.count, output)
+            unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, DownsampledFrame.count, output)
             write(outline.matte[..<(width * height)], to: output)
         }
         _ = unsafe fclose(output)

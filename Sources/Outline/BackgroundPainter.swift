@@ -117,13 +117,13 @@ public struct BackgroundPainter: ~Copyable {
 
     private mutating func prepare(_ width: Int) {
         if back.count == 0 {
-            back = VectorBuffer<Int16>(count: 3 * PictureCells.count)
-            room = VectorBuffer<Int16>(count: 3 * PictureCells.count)
-            weights = VectorBuffer<Float>(count: PictureCells.count)
-            weighted = VectorBuffer<Float>(count: PictureCells.count)
-            let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+            back = VectorBuffer<Int16>(count: 3 * DownsampledFrame.count)
+            room = VectorBuffer<Int16>(count: 3 * DownsampledFrame.count)
+            weights = VectorBuffer<Float>(count: DownsampledFrame.count)
+            weighted = VectorBuffer<Float>(count: DownsampledFrame.count)
+            let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
             scratch = VectorBuffer<Float>(
-                count: 2 * PictureCells.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
+                count: 2 * DownsampledFrame.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
             spans.reserveCapacity(2 * Self.maxRadius + 1)
         }
         guard length != width + 64 else { return }
@@ -136,13 +136,13 @@ public struct BackgroundPainter: ~Copyable {
     private mutating func fill(_ start: SIMD3<Float>, _ end: SIMD3<Float>) {
         guard gradient?.start != start || gradient?.end != end else { return }
         gradient = (start, end)
-        let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+        let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
         for row in 0..<rows {
             for column in 0..<columns {
                 let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
                 let color = (start + (end - start) * share) * Self.unit + 0.5
                 let i = row * columns + column
-                for plane in 0..<3 { unsafe back.base[plane * PictureCells.count + i] = Int16(color[plane]) }
+                for plane in 0..<3 { unsafe back.base[plane * DownsampledFrame.count + i] = Int16(color[plane]) }
             }
         }
     }
@@ -150,10 +150,10 @@ public struct BackgroundPainter: ~Copyable {
     /// Blurs the room's cells by discs, without the person: each cell counts as much as it shows of the room.
     /// - Parameter radius: relative to the picture's height.
     @unsafe private mutating func blur(
-        _ cells: inout PictureCells, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
+        _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
         into result: UnsafeMutablePointer<Int16>, _ kernels: UnsafePointer<coutline_kernels>
     ) {
-        let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
+        let (columns, rows, count) = (DownsampledFrame.columns, DownsampledFrame.rows, DownsampledFrame.count)
         let aspect = Float(cells.layout.height) / Float(cells.layout.width)
         let most = Float(Self.maxRadius)
         let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
@@ -188,7 +188,7 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Paints the background's pixels of all rows.
     @unsafe private mutating func paint(
-        _ content: Content, _ opacity: Float, _ cells: inout PictureCells, _ outline: borrowing OutlineTracker,
+        _ content: Content, _ opacity: Float, _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker,
         _ frame: inout Frame, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (lines, length) = unsafe (lines.base, length)
@@ -206,7 +206,7 @@ public struct BackgroundPainter: ~Copyable {
                         length: length, matte: matte, bytes: bytes)
                     unsafe cells.across.withSteps { luma in
                         unsafe cells.acrossChroma.withSteps { chroma in
-                            for interval in 0...PictureCells.rows {
+                            for interval in 0...DownsampledFrame.rows {
                                 unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
                             }
                         }
@@ -274,8 +274,8 @@ public struct BackgroundPainter: ~Copyable {
     ) {
         let rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
         guard !rows.isEmpty else { return }
-        unsafe cellRows = (max(0, interval - 1), min(PictureCells.rows - 1, interval))
-        let all = GapRun(first: 0, end: PictureCells.columns + 1, content: .background)
+        unsafe cellRows = (max(0, interval - 1), min(DownsampledFrame.rows - 1, interval))
+        let all = GapRun(first: 0, end: DownsampledFrame.columns + 1, content: .background)
         var next = unsafe isWhole ? all : contents.run(from: 0, interval)
         while let run = next {
             if run.content != .person {
@@ -291,7 +291,7 @@ public struct BackgroundPainter: ~Copyable {
     private mutating func expandBack(_ luma: coutline_steps, _ chroma: coutline_steps) {
         guard unsafe content.hasCells, unsafe lastRow < cellRows.lower else { return }
         for row in unsafe max(cellRows.upper, lastRow + 1)...cellRows.lower {
-            unsafe expand(back, row, 0, PictureCells.columns + 1, to: row & 1, luma, chroma)
+            unsafe expand(back, row, 0, DownsampledFrame.columns + 1, to: row & 1, luma, chroma)
         }
         unsafe lastRow = cellRows.lower
     }
@@ -309,7 +309,7 @@ public struct BackgroundPainter: ~Copyable {
         _ chroma: coutline_steps
     ) {
         for plane in 0..<(unsafe layout.chroma != nil ? 3 : 1) {
-            let from = unsafe cells + plane * PictureCells.count + row * PictureCells.columns
+            let from = unsafe cells + plane * DownsampledFrame.count + row * DownsampledFrame.columns
             let to = unsafe lines + (line + 2 * plane) * length
             unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
         }
@@ -409,9 +409,9 @@ public struct BackgroundPainter: ~Copyable {
     let samples: UnsafeMutablePointer<UInt8>
     let length: Int
 
-    func draw(_ contents: [UInt8], _ cells: borrowing PictureCells) {
+    func draw(_ contents: [UInt8], _ cells: borrowing DownsampledFrame) {
         let (luma, chroma) = (cells.across.starts, cells.acrossChroma.starts)
-        for interval in 0...PictureCells.rows {
+        for interval in 0...DownsampledFrame.rows {
             let rows = Int(cells.down.starts[interval])..<Int(cells.down.starts[interval + 1])
             guard !rows.isEmpty else { continue }
             var first = 0

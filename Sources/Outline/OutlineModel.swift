@@ -48,7 +48,7 @@ public final class OutlineModel: Sendable {
             try self.init(graph)
         } catch { throw Self.unusable(path, error.reason) }
         let (given, made) = (graph.values[graph.input], graph.values[graph.output])
-        guard (given.width, given.height, given.channels) == (PictureCells.columns, PictureCells.rows, 3),
+        guard (given.width, given.height, given.channels) == (DownsampledFrame.columns, DownsampledFrame.rows, 3),
             (made.width, made.height, made.channels) == (given.width, given.height, 1), outputStride == 1
         else { throw Self.unusable(path, "it is another model: selfie_segmentation_landscape.tflite is needed") }
     }

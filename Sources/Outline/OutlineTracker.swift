@@ -11,8 +11,8 @@ public struct OutlineTracker: ~Copyable {
     /// What the matte is in a gap between the centres of cells.
     enum Content: UInt8 { case background, edge, person }
 
-    static let columns = PictureCells.columns
-    static let rows = PictureCells.rows
+    static let columns = DownsampledFrame.columns
+    static let rows = DownsampledFrame.rows
 
     /// Seconds between runs of the network while little moves, and while much does.
     private static let (calmInterval, busyInterval) = (1 / 15.5, 1 / 31.0)
@@ -36,7 +36,7 @@ public struct OutlineTracker: ~Copyable {
     /// The contrast of the matte around one half: the filter's veil, and what the network finds unlikely, is removed.
     private static let contrast: Float = 2.2
 
-    private var cells: PictureCells?
+    private var cells: DownsampledFrame?
     private var network: OutlineNetwork?
     /// The mask of the network, settled over time; person is 1.
     private(set) var mask = VectorBuffer<Float>(count: 0)
@@ -146,7 +146,7 @@ public struct OutlineTracker: ~Copyable {
         if var cells = cells.take() {
             unsafe cells.measure(frame, kernels)
             if let fresh = unsafe network?.run(cells, kernels) {
-                unsafe mask.base.update(from: fresh, count: PictureCells.count)
+                unsafe mask.base.update(from: fresh, count: DownsampledFrame.count)
                 runs += 1
             }
             self.cells = consume cells
@@ -184,15 +184,15 @@ public struct OutlineTracker: ~Copyable {
         }
         guard cells?.layout != layout else { return }
         if scratch.count == 0 {
-            mask = VectorBuffer<Float>(count: PictureCells.count)
-            lastLuma = VectorBuffer<Float>(count: PictureCells.count)
-            change = VectorBuffer<Float>(count: PictureCells.count)
-            a = VectorBuffer<Float>(count: PictureCells.count)
-            b = VectorBuffer<Float>(count: PictureCells.count)
-            scratch = VectorBuffer<Float>(count: 5 * PictureCells.count + 1024)
+            mask = VectorBuffer<Float>(count: DownsampledFrame.count)
+            lastLuma = VectorBuffer<Float>(count: DownsampledFrame.count)
+            change = VectorBuffer<Float>(count: DownsampledFrame.count)
+            a = VectorBuffer<Float>(count: DownsampledFrame.count)
+            b = VectorBuffer<Float>(count: DownsampledFrame.count)
+            scratch = VectorBuffer<Float>(count: 5 * DownsampledFrame.count + 1024)
         }
         reset()
-        cells = PictureCells(layout)
+        cells = DownsampledFrame(layout)
         cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
@@ -202,9 +202,9 @@ public struct OutlineTracker: ~Copyable {
 
     /// Runs the network if its last mask is too old.
     private mutating func runIfDue(
-        _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>, at time: Double
+        _ cells: inout DownsampledFrame, _ kernels: UnsafePointer<coutline_kernels>, at time: Double
     ) {
-        let count = PictureCells.count
+        let count = DownsampledFrame.count
         let changed = unsafe kernels.pointee.change(
             cells.y.base, lastLuma.base, count, Self.changed.0, Self.changed.1, change.base)
         if let ran {
@@ -232,13 +232,13 @@ public struct OutlineTracker: ~Copyable {
     ) {
         self.subject = subject
         guard subject != .everybody else { return }
-        if selected.count == 0 { selected = VectorBuffer<Float>(count: PictureCells.count) }
+        if selected.count == 0 { selected = VectorBuffer<Float>(count: DownsampledFrame.count) }
         var selector = selector.take() ?? PersonSelector()
         selector.select(mask, heads, cell: cellSize)
         let (all, kept, out) = unsafe (mask.base, selector.kept.base, selected.base)
         switch subject {
-        case .allButOthers: for i in 0..<PictureCells.count { unsafe out[i] = 1 - (all[i] - kept[i]) }
-        case .mainPerson, .everybody: unsafe out.update(from: kept, count: PictureCells.count)
+        case .allButOthers: for i in 0..<DownsampledFrame.count { unsafe out[i] = 1 - (all[i] - kept[i]) }
+        case .mainPerson, .everybody: unsafe out.update(from: kept, count: DownsampledFrame.count)
         }
         hasMainPerson = selector.isKeeping
         self.selector = consume selector
@@ -246,7 +246,7 @@ public struct OutlineTracker: ~Copyable {
 
     /// Draws the matte at the frame's size.
     private mutating func draw(
-        _ frame: borrowing Frame, _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>
+        _ frame: borrowing Frame, _ cells: inout DownsampledFrame, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (columns, rows) = (Self.columns, Self.rows)
         unsafe kernels.pointee.guide(
@@ -337,7 +337,7 @@ public struct OutlineTracker: ~Copyable {
     }
 
     /// Lends what painting a background needs: the cells of the last frame, and the coefficients of its matte.
-    mutating func withCells(_ body: (inout PictureCells, _ outline: borrowing OutlineTracker) -> Void) {
+    mutating func withCells(_ body: (inout DownsampledFrame, _ outline: borrowing OutlineTracker) -> Void) {
         guard var current = cells.take() else { return }
         body(&current, self)
         cells = consume current

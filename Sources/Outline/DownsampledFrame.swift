@@ -41,7 +41,7 @@ struct CellSteps {
 }
 
 /// A frame reduced to a grid of means, which the network, the edge filter and the blur share.
-struct PictureCells: ~Copyable {
+struct DownsampledFrame: ~Copyable {
     static let columns = 256
     static let rows = 144
     static let count = columns * rows
