@@ -293,7 +293,7 @@ package struct FrameLoop: ~Copyable {
         }
         forgetPicture()
         dependencies.cameraController.returnSource(ending, isReplaced ? nil : problem)
-        (loopStatus.faces, loopStatus.predicted, loopStatus.facePlaces) = (0, 0, FacePlaces())
+        (loopStatus.faces, loopStatus.predicted, loopStatus.facePlacements) = (0, 0, FacePlacements())
     }
 
     /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
@@ -505,7 +505,7 @@ package struct FrameLoop: ~Copyable {
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count
-        loopStatus.facePlaces = pipeline.facePlaces
+        loopStatus.facePlacements = pipeline.facePlacements
         loopStatus.predicted = 0
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             loopStatus.predicted += 1

@@ -53,7 +53,7 @@ package struct Pipeline: ~Copyable {
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
     package private(set) var monitoredFaces: [Face] = []
     /// Where the faces of the last frame are.
-    package private(set) var facePlaces = FacePlaces()
+    package private(set) var facePlacements = FacePlacements()
     /// Landmarks that somebody has placed by hand, for photos.
     package var corrections: [FaceCorrection] = []
     /// The indices of the `corrections` that belong to no face of the last photo.
@@ -226,7 +226,7 @@ package struct Pipeline: ~Copyable {
         let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         let placement = scaler?.map ?? .identity
-        updateFacePlaces(placement)
+        updateFacePlacements(placement)
         let hidden = withPolicy(compositor.hidden)
         let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
@@ -278,10 +278,10 @@ package struct Pipeline: ~Copyable {
         if fresh.size != gate.layout.size { gate.resize(to: outputLayout.resized(to: fresh.size)) }
     }
 
-    private mutating func updateFacePlaces(_ placement: Affine) {
-        facePlaces = FacePlaces()
+    private mutating func updateFacePlacements(_ placement: Affine) {
+        facePlacements = FacePlacements()
         for i in tracker.faces.indices {
-            facePlaces.append(FacePlace(tracker.faces[i]).moved(by: placement), in: gate.layout)
+            facePlacements.append(FacePlacement(tracker.faces[i]).moved(by: placement), in: gate.layout)
         }
     }
 

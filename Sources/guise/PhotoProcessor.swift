@@ -66,7 +66,7 @@ final class PhotoProcessor: Sendable {
                             box: box, landmarks: (0..<68).map { face.landmarks[$0] }, corrected: correction != nil))
                 }
                 let places = pipeline.tracker.faces.map { face in
-                    let place = FacePlace(face)
+                    let place = FacePlacement(face)
                     return PhotoFaces.Place(
                         eyes: place.eyes, eyeDistance: place.eyeDistance, roll: place.roll, in: layout)
                 }

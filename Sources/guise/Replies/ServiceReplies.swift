@@ -109,7 +109,7 @@ struct FacesReply: Codable {
 
     let faces: [Place]
 
-    init(_ places: FacePlaces) {
+    init(_ places: FacePlacements) {
         faces = places.all.map { face in
             Place(
                 eyes: [rounded(Double(face.eyes.x), 10_000), rounded(Double(face.eyes.y), 10_000)],

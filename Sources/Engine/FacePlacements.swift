@@ -3,7 +3,7 @@ import Frames
 
 /// Where the faces of a frame are, for clients that place things on them. Copied with every frame, so it is not an
 /// array, which would be allocated.
-package struct FacePlaces: Equatable, Sendable {
+package struct FacePlacements: Equatable, Sendable {
     /// The place of one face.
     package struct Place: Equatable, Sendable {
         /// The middle between the eyes, as shares of the picture's width and height.
@@ -29,7 +29,7 @@ package struct FacePlaces: Equatable, Sendable {
     /// - Parameters:
     ///   - face: in pixels of the picture.
     ///   - layout: the picture's layout.
-    package mutating func append(_ face: FacePlace, in layout: FrameLayout) {
+    package mutating func append(_ face: FacePlacement, in layout: FrameLayout) {
         guard count < Self.maxCount else { return }
         let height = Float(layout.height)
         values[4 * count] = face.eyes.x / Float(layout.width)

@@ -2,7 +2,7 @@ import Frames
 import Track
 
 /// Where a face is in the picture, for things that are placed relative to it.
-public struct FacePlace: Equatable, Sendable {
+public struct FacePlacement: Equatable, Sendable {
     /// The middle between the eyes, in pixels.
     public let eyes: Point
     /// The distance between the eyes as it would be seen from the front, in pixels.
@@ -17,8 +17,8 @@ public struct FacePlace: Equatable, Sendable {
 
     /// The place in a picture that was scaled and translated.
     /// - Parameter map: without rotation or mirroring, such as `Scaler.map`.
-    public func moved(by map: Affine) -> FacePlace {
-        FacePlace(eyes: map(eyes), eyeDistance: eyeDistance * abs(map.determinant).squareRoot(), roll: roll)
+    public func moved(by map: Affine) -> FacePlacement {
+        FacePlacement(eyes: map(eyes), eyeDistance: eyeDistance * abs(map.determinant).squareRoot(), roll: roll)
     }
 
     private init(eyes: Point, eyeDistance: Float, roll: Float) {
