@@ -43,10 +43,10 @@ struct SkinLayer: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let places = CanonicalFaceUV.positions(on: tracked.face)
-        guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
-        uv.draw(tracked.face, places, on: &canvas.layer)
-        let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
+        let positions = CanonicalFaceUV.positions(on: tracked.face)
+        guard FaceUVArt.beginLayer(positions, on: &canvas) else { return }
+        uv.draw(tracked.face, positions, on: &canvas.layer)
+        let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
         if let backdrop, !coversHair { canvas.keyOutHair(backdrop, tracked.face) }
         canvas.drawLayer(Paint(appearance, on: backdrop, shading: shading, dimming: Self.dimming))
     }

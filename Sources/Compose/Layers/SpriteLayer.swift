@@ -154,19 +154,19 @@ struct SpriteLayer: Layer {
         _ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint, _ swing: Float
     ) {
         guard let bend else { return }
-        var places = [25 of Point](repeating: .zero)
+        var positions = [25 of Point](repeating: .zero)
         if pins.count > 3 {
             var seen = [16 of Point](repeating: .zero)
             for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
-            for i in 0..<ThinPlateSpline.corners { places[i] = bend.position(i, seen) }
+            for i in 0..<ThinPlateSpline.corners { positions[i] = bend.position(i, seen) }
         } else {
             guard let map = placement(on: face, swing: swing) else { return }
-            for i in 0..<ThinPlateSpline.corners { places[i] = map(bend.grid[i]) }
+            for i in 0..<ThinPlateSpline.corners { positions[i] = map(bend.grid[i]) }
         }
-        var (low, high) = (places[0], places[0])
+        var (low, high) = (positions[0], positions[0])
         for i in 0..<ThinPlateSpline.corners {
-            low = pointwiseMin(low, places[i])
-            high = pointwiseMax(high, places[i])
+            low = pointwiseMin(low, positions[i])
+            high = pointwiseMax(high, positions[i])
         }
         let far: Float = 20_000  // keeps conversions to Int defined for wild faces
         guard low.x > -far, low.y > -far, high.x < far, high.y < far else { return }
@@ -175,11 +175,11 @@ struct SpriteLayer: Layer {
             height: Int(high.y - low.y) + 3)
         guard canvas.layer.begin(region, in: canvas.frame.layout) else { return }
         let last = ThinPlateSpline.corners - 1
-        let scale = (places[last] - places[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
+        let scale = (positions[last] - positions[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
         let level = art.level(forScale: scale)
         var vertices = [25 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
         for i in 0..<ThinPlateSpline.corners {
-            vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
+            vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: positions[i], fade: 1)
         }
         let triangles = ThinPlateSpline.triangles
         warp(level.sprite, vertices.span, triangles.span, onto: &canvas.layer)

@@ -56,7 +56,7 @@ struct HeadMesh: Sendable {
     /// The affine map that moves the cached impostor to its place in this frame, and the remaining deviation; nil if
     /// there is no such map.
     func reprojection(_ impostor: borrowing Impostor, _ state: FrameState) -> (map: Affine, deviation: Float)? {
-        var places = Impostor.Places(repeating: .zero)
+        var positions = Impostor.Positions(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
         for i in impostor.referenceCorners.indices {
             let reference = impostor.referenceCorners[i]
@@ -65,9 +65,9 @@ struct HeadMesh: Sendable {
             let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, state.lighting)
             let off = color - reference.color
             deviation.add((off * off).max())
-            places[i] = Point(seen.position.x, seen.position.y)
+            positions[i] = Point(seen.position.x, seen.position.y)
         }
-        guard let carried = impostor.map(to: places) else { return nil }
+        guard let carried = impostor.map(to: positions) else { return nil }
         return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
     }
 
