@@ -4,7 +4,7 @@ import SystemKit
 
 /// The outline of all people in a video: a matte for every frame, from 0 (background) to 255 (person).
 ///
-/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is settled over time, and brought
+/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is smoothed over time, and brought
 /// to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once warm,
 /// nothing allocates.
 public struct OutlineTracker: ~Copyable {
@@ -27,7 +27,7 @@ public struct OutlineTracker: ~Copyable {
     private static let changed: (Float, Float) = (5, 14)
     /// The share of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
     /// square root of share / (2 - share), 0.38.
-    private static let settling: Float = 0.25
+    private static let smoothing: Float = 0.25
     /// Seconds without a frame after which nothing is kept.
     private static let longestGap = 0.5
     /// The radius of the guided filter's window, in cells; and the variance of luma, which is 0 to 1, up to which a
@@ -38,7 +38,7 @@ public struct OutlineTracker: ~Copyable {
 
     private var cells: DownsampledFrame?
     private var network: OutlineNetwork?
-    /// The mask of the network, settled over time; person is 1.
+    /// The mask of the network, smoothed over time; person is 1.
     private(set) var mask = VectorBuffer<Float>(count: 0)
     /// Tells the main person from others; nil until that is asked for.
     private var selector: PersonSelector?
@@ -54,9 +54,9 @@ public struct OutlineTracker: ~Copyable {
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
     private(set) var matte: [UInt8] = []
-    /// Luma of each pixel, settled over time where the matte has an edge, so that the camera's noise does not flicker
+    /// Luma of each pixel, smoothed over time where the matte has an edge, so that the camera's noise does not flicker
     /// in it. Older elsewhere.
-    private var settledLuma = VectorBuffer<UInt8>(count: 0)
+    private var denoisedLuma = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
     /// When the network ran last, and when the last frame was measured; seconds.
@@ -151,7 +151,7 @@ public struct OutlineTracker: ~Copyable {
             }
             self.cells = consume cells
         }
-        // The mask was not settled over time, so the next `update` must not build on it.
+        // The mask was not smoothed over time, so the next `update` must not build on it.
         reset()
         cost = threadTime() - start
     }
@@ -196,7 +196,7 @@ public struct OutlineTracker: ~Copyable {
         cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
-        settledLuma = VectorBuffer<UInt8>(count: matte.count)
+        denoisedLuma = VectorBuffer<UInt8>(count: matte.count)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
     }
 
@@ -216,7 +216,7 @@ public struct OutlineTracker: ~Copyable {
         if ran == nil {
             unsafe mask.base.update(from: fresh, count: count)
         } else {
-            unsafe kernels.pointee.settle(fresh, change.base, count, Self.settling, mask.base)
+            unsafe kernels.pointee.smooth(fresh, change.base, count, Self.smoothing, mask.base)
         }
         unsafe lastLuma.base.update(from: cells.y.base, count: count)
         ran = time
@@ -258,7 +258,7 @@ public struct OutlineTracker: ~Copyable {
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
         let (across, down, isHurried) = (cells.across, cells.down, isHurried)
-        let settled = unsafe settledLuma.base
+        let denoised = unsafe denoisedLuma.base
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             unsafe matte.withUnsafeMutableBufferPointer { matte in
                 unsafe across.withSteps { steps in
@@ -293,7 +293,7 @@ public struct OutlineTracker: ~Copyable {
                                 unsafe kernels.pointee.matte(
                                     luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
                                     a1 + start, b1 + start, down.weights[y], CInt(end - start),
-                                    settled + y * width + start, out)
+                                    denoised + y * width + start, out)
                             }
                         }
                     }
