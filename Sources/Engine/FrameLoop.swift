@@ -147,7 +147,7 @@ package struct FrameLoop: ~Copyable {
             pollReaders(at: now, &pipeline)
             reportStatus(at: now)
             try updateCameraState(at: now, &pipeline)
-            guard try wait(at: now) else { return .asked }
+            guard try wait(at: now) else { return .requested }
             try recomposeLastFrame(&pipeline)
             switch try dequeueFrame(&pipeline) {
             case .end: return .sourceEnded
@@ -155,13 +155,13 @@ package struct FrameLoop: ~Copyable {
             case .nothing: try publishPlaceholder(pipeline)
             }
         }
-        return .asked
+        return .requested
     }
 
     /// The reason that the loop ended.
     package enum Ending {
         /// A signal or a client requested it.
-        case asked
+        case requested
         /// The source has no more frames.
         case sourceEnded
     }
