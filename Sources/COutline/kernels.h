@@ -314,9 +314,9 @@ static float change(const float *restrict a, const float *restrict b, size_t cou
     vector sum = every(0);
     for (size_t i = 0; i < count; i += LANES) {
         vector d = load(a + i) - load(b + i);
-        vector share = smaller(larger((larger(d, -d) - every(low)) * every(slope), every(0)), every(1));
-        store(out + i, share);
-        sum += share;
+        vector weight = smaller(larger((larger(d, -d) - every(low)) * every(slope), every(0)), every(1));
+        store(out + i, weight);
+        sum += weight;
     }
     float all = 0;
     for (int i = 0; i < LANES; i++) all += sum[i];
@@ -407,8 +407,8 @@ INLINE shorts upper_halves(shorts a, shorts b) {
 #endif
 }
 
-/// A share of a difference of samples, in 32768ths. With 6 bits after the point, twice the difference fits.
-INLINE shorts part(shorts difference, shorts share) { return upper_halves(difference + difference, share); }
+/// A weighted difference of samples; the weight is in 32768ths. With 6 bits after the point, twice the difference fits.
+INLINE shorts part(shorts difference, shorts weight) { return upper_halves(difference + difference, weight); }
 
 static void expand_samples(const int16_t *cells, struct coutline_steps steps, int first, int end, int16_t *out) {
     int last = steps.cells - 1;
@@ -417,7 +417,7 @@ static void expand_samples(const int16_t *cells, struct coutline_steps steps, in
         int16_t b = cells[g < last ? g : last];
         shorts left = (shorts){0} + a, step = (shorts){0} + (int16_t)(b - a);
         for (int x = steps.starts[g]; x < steps.starts[g + 1]; x += 2 * LANES)
-            *(shorts *)(out + x) = left + part(step, *(const shorts *)(steps.shares + x));
+            *(shorts *)(out + x) = left + part(step, *(const shorts *)(steps.fixed_weights + x));
         a = b;
     }
 }
@@ -429,8 +429,8 @@ INLINE vector denoised_luma(vector luma, uint8_t *denoised) {
     // aren't.
     const float noise = 8, least = .25f;
     vector last = load_bytes(denoised), d = luma - last;
-    vector share = (larger(d, -d) - every(noise)) * every((1 - least) / noise) + every(least);
-    vector result = last + d * smaller(larger(share, every(least)), every(1));
+    vector weight = (larger(d, -d) - every(noise)) * every((1 - least) / noise) + every(least);
+    vector result = last + d * smaller(larger(weight, every(least)), every(1));
     store_bytes(denoised, result);
     return result;
 }

@@ -198,7 +198,7 @@ public struct Compositor: ~Copyable {
             fitted = scene.time
             for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.state == .tracked {
                 let size = HeadSize(scene.trackedFaces[i].face.head, cell: canvas.outline.cellSize.max()) { point in
-                    canvas.outline.share(at: point)
+                    canvas.outline.coverage(at: point)
                 }
                 guard let size else { continue }
                 people[scene.trackedFaces[i].slot].fit.add(size)

@@ -6,9 +6,9 @@ import Frames
 package struct FacePlacements: Equatable, Sendable {
     /// The place of one face.
     package struct Place: Equatable, Sendable {
-        /// The middle between the eyes, as shares of the picture's width and height.
+        /// The midpoint of the eyes, as fractions of the picture's width and height.
         package let eyes: Point
-        /// The distance between the eyes as it would be seen from the front, as a share of the picture's height.
+        /// The distance between the eyes as it would be seen from the front, as a fraction of the picture's height.
         package let eyeDistance: Float
         /// The head's rotation in the picture, clockwise in degrees.
         package let roll: Float

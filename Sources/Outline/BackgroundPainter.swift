@@ -139,8 +139,8 @@ public struct BackgroundPainter: ~Copyable {
         let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
         for row in 0..<rows {
             for column in 0..<columns {
-                let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
-                let color = (start + (end - start) * share) * Self.unit + 0.5
+                let fraction = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
+                let color = (start + (end - start) * fraction) * Self.unit + 0.5
                 let i = row * columns + column
                 for plane in 0..<3 { unsafe back.base[plane * DownsampledFrame.count + i] = Int16(color[plane]) }
             }
@@ -329,15 +329,15 @@ public struct BackgroundPainter: ~Copyable {
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
         guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
-        var share = unsafe row + start
+        var coverage = unsafe row + start
         if shift.x == 1, unsafe !isWhole && needsMatte(run) {
             let halved = unsafe samples + 9 * length
             unsafe kernels.pointee.halve(row + 2 * first, CInt(count), halved)
-            unsafe share = UnsafePointer(halved)
+            unsafe coverage = UnsafePointer(halved)
         }
         func plane(_ plane: Int, _ site: SampleSite) -> UnsafePointer<UInt8> {
             let line = unsafe bytes + site.offset + (y >> shift.y) * site.stride
-            return unsafe paint(plane, run, y, first, count, below, line, site.step, share)
+            return unsafe paint(plane, run, y, first, count, below, line, site.step, coverage)
         }
         let (u, v) = unsafe (plane(1, chroma.u), plane(2, chroma.v))
         guard unsafe layout.format.isPacked else { return }
@@ -361,7 +361,7 @@ public struct BackgroundPainter: ~Copyable {
             samples + (6 + plane) * length + start
         )
         let line = unsafe lines + 2 * plane * length + start
-        let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
+        let coverage = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe content {
         case .background(.blur), .background(.gradient):
@@ -384,13 +384,13 @@ public struct BackgroundPainter: ~Copyable {
             unsafe made = own
             unsafe kernels.pointee.gather(out, CInt(step), width, own)
             switch unsafe content {
-            case .background(.blur): unsafe kernels.pointee.lay(other, share, width, own)
+            case .background(.blur): unsafe kernels.pointee.lay(other, coverage, width, own)
             case .background(.gradient), .background(.picture), .frame:
                 unsafe kernels.pointee.mix(line + 6 * length, line + 7 * length, below, width, beside)
-                unsafe kernels.pointee.replace(other, beside, share, zero, width, own)
+                unsafe kernels.pointee.replace(other, beside, coverage, zero, width, own)
             case .background(.adjusted(let gain, let offset)):
                 let factor = unsafe 1 + (gain[plane] - 1) * opacity
-                unsafe kernels.pointee.adjust(share, factor, offset[plane] * opacity, zero, width, own)
+                unsafe kernels.pointee.adjust(coverage, factor, offset[plane] * opacity, zero, width, own)
             }
         }
         if unsafe !layout.format.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
@@ -428,17 +428,17 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Lays a run of a row: its luma, and its chroma if the row has any.
     private func draw(_ y: Int, _ pixels: Range<Int>, _ pairs: Range<Int>, isEdge: Bool) {
-        let (share, site, shift) = unsafe (matte + y * layout.width, layout.luma, layout.format.chromaShift)
-        unsafe lay(site, y, pixels, isEdge ? share + pixels.lowerBound : nil)
+        let (coverage, site, shift) = unsafe (matte + y * layout.width, layout.luma, layout.format.chromaShift)
+        unsafe lay(site, y, pixels, isEdge ? coverage + pixels.lowerBound : nil)
         guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, !pairs.isEmpty else { return }
         var beside: UnsafePointer<UInt8>?
         if isEdge {
             if shift.x == 1 {
                 let halved = unsafe samples + 2 * length
-                unsafe kernels.pointee.halve(share + 2 * pairs.lowerBound, CInt(pairs.count), halved)
+                unsafe kernels.pointee.halve(coverage + 2 * pairs.lowerBound, CInt(pairs.count), halved)
                 unsafe beside = UnsafePointer(halved)
             } else {
-                unsafe beside = share + pairs.lowerBound
+                unsafe beside = coverage + pairs.lowerBound
             }
         }
         unsafe lay(chroma.u, y >> shift.y, pairs, beside)
@@ -448,15 +448,15 @@ public struct BackgroundPainter: ~Copyable {
     /// Lays samples of one component.
     /// - Parameters:
     ///   - y: the row of samples.
-    ///   - share: the person's of each sample; nil: all of them.
-    private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ share: UnsafePointer<UInt8>?) {
+    ///   - coverage: how much of each sample is a person, 0 to 255; nil: none of them is one.
+    private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ coverage: UnsafePointer<UInt8>?) {
         guard !columns.isEmpty else { return }
         let (at, count) = (site.offset + y * site.stride + columns.lowerBound * site.step, CInt(columns.count))
         let (own, drawn) = unsafe (samples, samples + length)
         unsafe kernels.pointee.gather(before + at, CInt(site.step), count, own)
-        if let share = unsafe share {
+        if let coverage = unsafe coverage {
             unsafe kernels.pointee.gather(bytes + at, CInt(site.step), count, drawn)
-            unsafe kernels.pointee.lay(drawn, share, count, own)
+            unsafe kernels.pointee.lay(drawn, coverage, count, own)
         }
         unsafe kernels.pointee.scatter(own, CInt(site.step), count, bytes + at)
     }

@@ -4,9 +4,9 @@ import SystemKit
 
 /// The outline of all people in a video: a matte for every frame, from 0 (background) to 255 (person).
 ///
-/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is smoothed over time, and brought
-/// to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once warm,
-/// nothing allocates.
+/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is smoothed over time, and
+/// brought to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once
+/// warm, nothing allocates.
 public struct OutlineTracker: ~Copyable {
     /// What the matte is in a gap between the centres of cells.
     enum Content: UInt8 { case background, edge, person }
@@ -19,14 +19,14 @@ public struct OutlineTracker: ~Copyable {
     /// Seconds between runs while frames are late, whatever moves, and for which that stays so after the last late
     /// frame.
     private static let (lateInterval, lateness) = (1 / 8.0, 1.0)
-    /// The share of cells that must have changed since the last run for the shorter interval. A talking head changes
+    /// The fraction of cells that must have changed since the last run for the shorter interval. A talking head changes
     /// less, a waving arm or a moved camera more.
     private static let busyShare: Float = 0.03
     /// The difference of mean luma, in samples, from which a cell counts as changed, and from which entirely. Noise is
     /// less than 2 in a cell.
     private static let changed: (Float, Float) = (5, 14)
-    /// The share of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
-    /// square root of share / (2 - share), 0.38.
+    /// The fraction of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
+    /// square root of w / (2 - w), 0.38.
     private static let smoothing: Float = 0.25
     /// Seconds without a frame after which nothing is kept.
     private static let longestGap = 0.5
@@ -135,7 +135,7 @@ public struct OutlineTracker: ~Copyable {
         self.cells = consume cells
     }
 
-    /// Finds the people in a frame without making a matte, for `share`.
+    /// Finds the people in a frame without making a matte, for `coverage`.
     /// - Parameter time: seconds, by the source's clock. If `update` was called for the same frame, nothing is left to
     ///   do.
     public mutating func probe(_ frame: borrowing Frame, _ model: OutlineModel, at time: Double) {
@@ -159,7 +159,7 @@ public struct OutlineTracker: ~Copyable {
     /// How much of a place belongs to people, 0...1, as the network saw it in the last frame that was given to `probe`
     /// or `update`: without fine edges. Nil less than a cell from the frame's edge, or outside of it.
     /// - Parameter point: in pixels of the frame.
-    public func share(at point: Point) -> Float? {
+    public func coverage(at point: Point) -> Float? {
         let at = point / cellSize - 0.5
         guard at.x > 0.5, at.y > 0.5, at.x < Float(Self.columns) - 1.5, at.y < Float(Self.rows) - 1.5 else {
             return nil
@@ -373,12 +373,13 @@ extension CellSteps {
     @unsafe func withSteps(_ body: (coutline_steps) -> Void) {
         unsafe starts.withUnsafeBufferPointer { starts in
             unsafe weights.withUnsafeBufferPointer { weights in
-                unsafe shares.withUnsafeBufferPointer { shares in
+                unsafe fixedWeights.withUnsafeBufferPointer { fixedWeights in
                     guard let starts = starts.baseAddress, let weights = weights.baseAddress,
-                        let shares = shares.baseAddress
+                        let fixedWeights = fixedWeights.baseAddress
                     else { return }
                     let cells = CInt(self.starts.count - 2)
-                    unsafe body(coutline_steps(cells: cells, starts: starts, weights: weights, shares: shares))
+                    unsafe body(
+                        coutline_steps(cells: cells, starts: starts, weights: weights, fixed_weights: fixedWeights))
                 }
             }
         }

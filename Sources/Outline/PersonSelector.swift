@@ -39,7 +39,7 @@ struct PersonSelector: ~Copyable {
     private static let (certain, possible): (Float, Float) = (0.3, 0.01)
     /// The width of the edge in cells.
     private static let edge: UInt8 = 3
-    /// The share of a head's distance that counts below the head, where its body is.
+    /// The fraction of a head's distance that counts below the head, where its body is.
     private static let body: Float = 0.25
     /// The distance, in eye distances, from the heads of others within which a cell is theirs, if the main person's
     /// head is not seen.
@@ -133,10 +133,10 @@ struct PersonSelector: ~Copyable {
                     default: i + columns
                     }
                 guard j >= 0, j < count, reached[j] == 255 else { continue }
-                let share = unsafe mask.base[j]
+                let coverage = unsafe mask.base[j]
                 // From the edge, nothing but more of the edge is reached: not the next person.
-                let isCertain = step == 0 && share > Self.certain
-                guard isCertain || share > Self.possible && step < Self.edge, owns(j, heads, main, cell) else {
+                let isCertain = step == 0 && coverage > Self.certain
+                guard isCertain || coverage > Self.possible && step < Self.edge, owns(j, heads, main, cell) else {
                     continue
                 }
                 reach(j, isCertain ? 0 : step + 1)

@@ -37,12 +37,12 @@ struct coutline_window {
 
 /// Bilinear interpolation from `cells` cells to more samples: `starts` has the first sample after each cell's centre
 /// (cells + 2 of them: the first is 0, the last the number of samples), `weights` the next cell's weight at each
-/// sample, followed by 8 more floats; `shares` the same, times 32768 and at most 32767, followed by 16 more.
+/// sample, followed by 8 more floats; `fixed_weights` the same, times 32768 and at most 32767, followed by 16 more.
 struct coutline_steps {
     int cells;
     const int32_t *_Nonnull starts;
     const float *_Nonnull weights;
-    const int16_t *_Nonnull shares;
+    const int16_t *_Nonnull fixed_weights;
 };
 
 struct coutline_kernels {

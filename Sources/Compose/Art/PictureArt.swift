@@ -17,9 +17,9 @@ enum PictureFit: String, CaseIterable, Sendable {
 extension PictureFit {
     /// The part of a picture without borders that is shown, and its place in the frame. Both start on even pixels.
     func fittedRects(of picture: FrameSize, on frame: FrameSize) -> (part: PixelRect, region: PixelRect) {
-        /// As much of a length as a share of it, on even pixels in the middle.
-        func centered(_ length: Int, _ share: Double) -> (start: Int, length: Int) {
-            let kept = min(length, max(min(2, length), Int((Double(length) * min(1, share) / 2).rounded()) * 2))
+        /// A fraction of a length, on even pixels in the middle.
+        func centered(_ length: Int, _ fraction: Double) -> (start: Int, length: Int) {
+            let kept = min(length, max(min(2, length), Int((Double(length) * min(1, fraction) / 2).rounded()) * 2))
             return ((length - kept) / 4 * 2, kept)
         }
         let all = (PixelRect(picture), PixelRect(frame))
@@ -53,7 +53,7 @@ enum PicturePlace: String, CaseIterable, Sendable {
     case bottomRight = "bottom right"
 
     /// The part of the free space that is to the art's left (x) and above it (y).
-    var share: Point {
+    var fraction: Point {
         let x: Float =
             switch self {
             case .topLeft, .left, .bottomLeft: 0
@@ -157,7 +157,7 @@ struct PictureArt {
         }
         let drawn = art * scale
         let edge = margin * picture.y
-        let origin = size == nil ? (picture - drawn) / 2 : edge + (picture - drawn - 2 * edge) * place.share
+        let origin = size == nil ? (picture - drawn) / 2 : edge + (picture - drawn - 2 * edge) * place.fraction
         across = AxisMap(art: [0, pixels.x], picture: [origin.x, origin.x + drawn.x])
         down = AxisMap(art: [0, pixels.y], picture: [origin.y, origin.y + drawn.y])
     }

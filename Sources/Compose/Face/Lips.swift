@@ -95,9 +95,9 @@ struct Lips {
                 let index = (y - area.y) * stride + x - area.x
                 let pixel = pixels[index]
                 if pixel == 0 { continue }
-                let share = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
-                if share == 256 { continue }
-                pixels[index] = faded(pixel, share)
+                let alpha = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
+                if alpha == 256 { continue }
+                pixels[index] = faded(pixel, alpha)
             }
         }
     }

@@ -166,7 +166,7 @@ enum FaceBackdrop {
     /// Chart points on cheeks, nose, forehead and beside the chin, on both the dark and the bright side.
     private static let points: [Int] = [27, 28, 29, 76, 77, 78, 79, 101, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 103]
     /// Parts of the way from each point to the face's centre at which the skin is sampled too.
-    private static let shares: [Float] = [0, 0.12, 0.24]
+    private static let fractions: [Float] = [0, 0.12, 0.24]
 
     /// The mean samples of a face's skin in a frame; nil if they can't be measured.
     static func samples(_ positions: borrowing CanonicalFaceUV.Positions, in frame: borrowing Frame) -> BackdropSamples?
@@ -174,8 +174,8 @@ enum FaceBackdrop {
         var spots = [57 of Point](repeating: .zero)
         var count = 0
         for i in points {
-            for share in shares {
-                spots[count] = positions[i] + (positions[28] - positions[i]) * share
+            for fraction in fractions {
+                spots[count] = positions[i] + (positions[28] - positions[i]) * fraction
                 count += 1
             }
         }

@@ -64,11 +64,11 @@ extension Canvas {
         let height = max(up.length, 1e-3)
         var brows = -Float.infinity
         for i in 17...26 { brows = max(brows, (face.landmarks[i] * up).sum() / height) }
-        let share = 1 / (Self.onset * max(face.head.scale, 1e-3))
+        let scale = 1 / (Self.onset * max(face.head.scale, 1e-3))
         let black = skin.sample - skin.luma
         keyOutDark(
             &layer, dark: black + Self.hair.dark * skin.luma...black + Self.hair.light * skin.luma,
-            side: SIMD3(up.x / height, up.y / height, 0 - brows) * share, over: frame)
+            side: SIMD3(up.x / height, up.y / height, 0 - brows) * scale, over: frame)
     }
 }
 

@@ -93,7 +93,7 @@ public struct Smoother: ~Copyable {
         let layout = frame.layout
         let site = layout.luma
         let (offset, pixel, row) = (site.offset, site.step, site.stride)
-        let share = 1 / Float(reduction)
+        let weight = 1 / Float(reduction)
         // Blocks that are entirely inside the picture; those of the last column or row may not be.
         let whole = (
             x: min(width, (layout.width - region.x) / reduction), y: min(height, (layout.height - region.y) / reduction)
@@ -107,7 +107,7 @@ public struct Smoother: ~Copyable {
                     let block = unsafe line + x &* reduction &* pixel
                     var sum: UInt32 = 0
                     for i in 0..<reduction { unsafe sum &+= UInt32(block[i &* (row &+ pixel)]) }
-                    set(y * width + x, Float(sum) * share)
+                    set(y * width + x, Float(sum) * weight)
                 }
                 for x in columns..<width {
                     var sum: UInt32 = 0
@@ -116,7 +116,7 @@ public struct Smoother: ~Copyable {
                         let py = min(region.y + y * reduction + i, layout.height - 1)
                         unsafe sum += UInt32(first[offset + py * row + px * pixel])
                     }
-                    set(y * width + x, Float(sum) * share)
+                    set(y * width + x, Float(sum) * weight)
                 }
             }
         }
@@ -155,12 +155,12 @@ public struct Smoother: ~Copyable {
                 }
                 for y in 0..<height {
                     let (first, last) = (max(y - radius, 0), min(y + radius, height - 1))
-                    let share = Self.reciprocalCount(y, height)
+                    let weight = Self.reciprocalCount(y, height)
                     let to = unsafe picture + y * width
                     for x in 0..<width { unsafe to[x] = 0 }
                     for i in first...last {
                         let from = unsafe scratch + i * width
-                        for x in 0..<width { unsafe to[x] += from[x] * share }
+                        for x in 0..<width { unsafe to[x] += from[x] * weight }
                     }
                 }
             }

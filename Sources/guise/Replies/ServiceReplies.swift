@@ -99,9 +99,9 @@ struct EmptyReply: Codable {}
 /// Where the faces are.
 struct FacesReply: Codable {
     struct Place: Codable {
-        /// The middle between the eyes, as shares of the picture's width and height.
+        /// The midpoint of the eyes, as fractions of the picture's width and height.
         let eyes: [Double]
-        /// The distance between the eyes, as a share of the picture's height.
+        /// The distance between the eyes, as a fraction of the picture's height.
         let eyeDistance: Double
         /// Clockwise in degrees.
         let roll: Double
