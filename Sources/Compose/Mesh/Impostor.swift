@@ -21,7 +21,7 @@ struct Impostor: ~Copyable {
     /// A reference corner, with its position and colour when the picture was drawn.
     struct Corner {
         /// Index of the mesh in the layer.
-        let piece: Int
+        let submesh: Int
         /// Index of the vertex in the mesh.
         let vertex: Int
         /// The position in pixels.
