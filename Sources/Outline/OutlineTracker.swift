@@ -61,7 +61,7 @@ public struct OutlineTracker: ~Copyable {
     private(set) var contents: [UInt8] = []
     /// When the network ran last, and when the last frame was measured; seconds.
     private var ran: Double?
-    private var seen: Double?
+    private var lastTime: Double?
 
     /// Whether frames are published too late. Then the network runs less often, and the matte has half the rows; the
     /// first frame of a scene still gets its own outline.
@@ -85,7 +85,7 @@ public struct OutlineTracker: ~Copyable {
 
     /// Forgets the outline, for another scene.
     public mutating func reset() {
-        (ran, seen, lastLate, isFresh, hasMainPerson) = (nil, nil, nil, false, false)
+        (ran, lastTime, lastLate, isFresh, hasMainPerson) = (nil, nil, nil, false, false)
         selector?.reset()
     }
 
@@ -109,20 +109,20 @@ public struct OutlineTracker: ~Copyable {
         heads: borrowing [OutlineHead] = [], at time: Double
     ) {
         let start = threadTime()
-        let isSame = isFresh && seen == time && network?.model === model
+        let isSame = isFresh && lastTime == time && network?.model === model
         // The second matte of a frame adds to the first one's cost.
         let spent = isSame ? cost : 0
         defer { cost = spent + threadTime() - start }
         let kernels = unsafe coutline_kernels(model.map { $0.isWide ? 1 : 0 } ?? coutline_is_wide())
         prepare(frame.layout, model)
-        if isFresh, seen == time {
+        if isFresh, lastTime == time {
             guard subject != self.subject, var cells = cells.take() else { return }
             select(subject, heads)
             unsafe draw(frame, &cells, kernels)
             self.cells = consume cells
             return
         }
-        if let seen, time < seen || time > seen + Self.longestGap { reset() }
+        if let lastTime, time < lastTime || time > lastTime + Self.longestGap { reset() }
         guard var cells = cells.take() else { return }
         unsafe cells.measure(frame, kernels)
         if missesDeadline { lastLate = time }
@@ -130,7 +130,7 @@ public struct OutlineTracker: ~Copyable {
             unsafe runIfDue(&cells, kernels, at: time)
             select(subject, heads)
             unsafe draw(frame, &cells, kernels)
-            (seen, isFresh) = (time, true)
+            (lastTime, isFresh) = (time, true)
         }
         self.cells = consume cells
     }
@@ -139,7 +139,7 @@ public struct OutlineTracker: ~Copyable {
     /// - Parameter time: seconds, by the source's clock. If `update` was called for the same frame, nothing is left to
     ///   do.
     public mutating func probe(_ frame: borrowing Frame, _ model: OutlineModel, at time: Double) {
-        guard !(isFresh && seen == time && network?.model === model) else { return }
+        guard !(isFresh && lastTime == time && network?.model === model) else { return }
         let start = threadTime()
         let kernels = unsafe coutline_kernels(model.isWide ? 1 : 0)
         prepare(frame.layout, model)
@@ -224,7 +224,7 @@ public struct OutlineTracker: ~Copyable {
     }
 
     /// Whether the outline takes as little time as it can.
-    private var isHurried: Bool { lastLate.map { (seen ?? $0) - $0 < Self.lateness } ?? false }
+    private var isHurried: Bool { lastLate.map { (lastTime ?? $0) - $0 < Self.lateness } ?? false }
 
     /// Makes the mask of what the matte shows.
     private mutating func select(

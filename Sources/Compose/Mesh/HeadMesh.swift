@@ -63,7 +63,7 @@ struct HeadMesh: Sendable {
         for i in impostor.referenceCorners.indices {
             let reference = impostor.referenceCorners[i]
             let submesh = submeshes[reference.submesh]
-            let seen = seen(submesh.mesh.vertices[reference.vertex], state)
+            let seen = projected(submesh.mesh.vertices[reference.vertex], state)
             let color = color(submesh.mesh.vertices[reference.vertex], seen.facing, submesh, state.lighting)
             let off = color - reference.color
             deviation.add((off * off).max())
@@ -85,7 +85,7 @@ struct HeadMesh: Sendable {
         for submesh in submeshes {
             scratch.begin()
             for vertex in submesh.mesh.vertices {
-                let seen = seen(vertex, state)
+                let seen = projected(vertex, state)
                 if submesh.surface == .fur && seen.facing.z > Self.beyond {
                     // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
@@ -183,7 +183,8 @@ struct HeadMesh: Sendable {
 
     /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
-    private func seen(_ vertex: Mesh.Vertex, _ state: FrameState) -> (position: SIMD4<Float>, facing: SIMD3<Float>) {
+    private func projected(_ vertex: Mesh.Vertex, _ state: FrameState) -> (position: SIMD4<Float>, facing: SIMD3<Float>)
+    {
         var (position, normal) = (vertex.position, vertex.normal)
         if vertex.swing > 0 {
             position += (state.swing(position - pivot) + pivot - position) * vertex.swing

@@ -54,10 +54,10 @@ struct MeshModel {
             let hasNormals = primitive.has_normals != 0
             let mesh = Self.mesh(vertices, indices, hasNormals: hasNormals, picture: picture)
             let color = SIMD4(primitive.color.0, primitive.color.1, primitive.color.2, primitive.color.3)
-            let look = (primitive.roughness, primitive.metal, primitive.is_blended != 0, primitive.is_two_sided != 0)
             let material = Material(
-                linear: color, roughness: look.0, metal: look.1, isBlended: look.2, picture: picture, range: range)
-            primitives.append(Primitive(mesh: mesh, material: material, isDoubleSided: look.3))
+                linear: color, roughness: primitive.roughness, metal: primitive.metal,
+                isBlended: primitive.is_blended != 0, picture: picture, range: range)
+            primitives.append(Primitive(mesh: mesh, material: material, isDoubleSided: primitive.is_two_sided != 0))
         }
         self.primitives = primitives
     }
