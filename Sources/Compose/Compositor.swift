@@ -328,7 +328,7 @@ public struct Compositor: ~Copyable {
     /// Draws one layer: on each face that it applies to, or on the whole picture.
     /// - Parameters:
     ///   - opacity: of the whole mask, 0...1.
-    ///   - personSlot: the mask's share of people; nil: everybody.
+    ///   - personSlot: which people wear the mask; nil: everybody.
     private mutating func draw(
         _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, personSlot: PersonSlot?,
         elapsed: Float

@@ -11,7 +11,7 @@ public struct MaskSelection: Equatable, Sendable {
     /// Values of the mask's options, by the names that its layers give them: colours ("#rrggbb"), texts, palettes.
     public var choices: [String: String] = [:]
 
-    /// The share of people who wear it; nil: everybody.
+    /// Which people wear it; nil: everybody.
     public var personSlot: PersonSlot?
 
     /// Selects a mask as its author made it.

@@ -8,7 +8,7 @@ struct CellSteps {
     let starts: [Int32]
     /// The weight of the next cell at each sample.
     let weights: [Float]
-    /// The same in 32768ths, at most 32767.
+    /// `weights` in 32768ths, at most 32767.
     let fixedWeights: [Int16]
 
     /// - Parameters:

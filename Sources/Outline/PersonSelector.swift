@@ -12,7 +12,7 @@ public enum OutlineSubject: Equatable, Sendable {
 
 /// A head in the frame, by which people in an outline are distinguished.
 public struct OutlineHead: Sendable {
-    /// The middle between the eyes, pixels.
+    /// The midpoint of the eyes, pixels.
     let center: Point
     /// The distance between the eyes, pixels.
     let size: Float

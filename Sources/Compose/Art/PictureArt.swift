@@ -76,7 +76,7 @@ struct PictureArt {
     private struct AxisMap {
         /// Coordinates at which pieces begin and end, in art pixels.
         let art: [Float]
-        /// The same coordinates in picture pixels.
+        /// The coordinates of `art` in picture pixels.
         let picture: [Float]
 
         /// The art coordinate at a picture coordinate; nil outside the art.

@@ -3,7 +3,7 @@ import Track
 
 /// Where a face is in the picture, for things that are placed relative to it.
 public struct FacePlacement: Equatable, Sendable {
-    /// The middle between the eyes, in pixels.
+    /// The midpoint of the eyes, in pixels.
     public let eyes: Point
     /// The distance between the eyes as it would be seen from the front, in pixels.
     public let eyeDistance: Float
@@ -26,7 +26,7 @@ public struct FacePlacement: Equatable, Sendable {
     }
 
     /// The position in the picture, in pixels, of a point relative to the face.
-    /// - Parameter point: in eye distances from the middle between the eyes, along the face's axes.
+    /// - Parameter point: in eye distances from the midpoint of the eyes, along the face's axes.
     func position(of point: Point) -> Point {
         eyes + Affine(scale: eyeDistance, angle: radians(roll), origin: .zero).linear(point)
     }
