@@ -9,7 +9,7 @@ public struct LayerBuffer: ~Copyable {
     /// An empty buffer.
     public init() {}
 
-    /// Words from one row to the next: a whole number of runs, so that the end of a row needs no special case.
+    /// Pixels from one row to the next: a whole number of runs, so that the end of a row needs no special case.
     public var stride: Int { (region.width + runLength - 1) / runLength * runLength }
 
     /// Starts a transparent region of a picture.

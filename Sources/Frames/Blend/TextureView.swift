@@ -6,7 +6,7 @@ import SystemKit
     let pixels: UnsafePointer<UInt32>
     let width: Int
     let height: Int
-    /// Words from one row to the next.
+    /// Pixels from one row to the next.
     let stride: Int
     /// For each of the `OccupancyGrid`, whether it or a neighbour contains art; nil: all do.
     private let isNearArt: UnsafePointer<Bool>?

@@ -22,7 +22,7 @@ public struct FaceShading: Sendable {
     public var black: Float
     /// The darkest and brightest luma that count, as factors of the mean; luma is clamped to them.
     public var (darkest, brightest): (Float, Float)
-    /// 0...1.5: the share of darkening below the mean that is transferred, and of brightening above it.
+    /// 0...1.5: the part of darkening below the mean that is transferred, and of brightening above it.
     public var (shade, shine): (Float, Float)
 
     /// A shading by its parts.
