@@ -183,7 +183,7 @@ public struct Compositor: ~Copyable {
         drawLayers(.front, on: &canvas, elapsed: elapsed)
     }
 
-    /// Updates the sizes of the heads in the frame: often until each is known, then now and then.
+    /// Updates the sizes of the heads in the frame: often until each is known, then rarely.
     private mutating func fitHeads(on canvas: inout Canvas, _ model: OutlineModel, elapsed: Double) {
         var (isAnyNew, isAnyUnsure) = (false, false)
         for i in scene.trackedFaces.indices {

@@ -275,8 +275,8 @@ struct LoadedMasks: Sendable {
     /// Number of masks loaded so far.
     private var revisions = 0
 
-    /// The most masks kept ready beside those in use: those that a hot key is likely to ask for. The art of each takes
-    /// a megabyte.
+    /// The most masks kept ready in addition to those in use: those that a hot key is likely to request. The art of
+    /// each takes a megabyte.
     private static let maxCached = 6
 
     init(searchPaths: [String], target: ArtTarget) { (self.searchPaths, self.target) = (searchPaths, target) }

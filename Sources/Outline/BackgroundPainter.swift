@@ -8,7 +8,7 @@ public struct BackgroundPainter: ~Copyable {
     private var back = VectorBuffer<Int16>(count: 0)
     /// The gradient that `back` holds; nil if it holds something else.
     private var gradient: (start: SIMD3<Float>, end: SIMD3<Float>)?
-    /// The room's own colour beside the person, likewise, for backgrounds that replace it.
+    /// The room's own colour beside the person, in the same form, for backgrounds that replace it.
     private var room = VectorBuffer<Int16>(count: 0)
     private var weights = VectorBuffer<Float>(count: 0)
     private var weighted = VectorBuffer<Float>(count: 0)

@@ -12,9 +12,9 @@ import V4L2
 final class CameraSettingsStore: Sendable {
     /// The way to the controls of cameras, which tests replace.
     struct Access: Sendable {
-        /// The node of the camera that a source stands for; nil if it is no camera, or none is connected.
+        /// The node of the camera that a source stands for; nil if it isn't a camera, or none is connected.
         var find: @Sendable (SourceSpec) -> String?
-        /// Opens a camera's controls, beside whoever reads its frames.
+        /// Opens a camera's controls, also while another program reads its frames.
         var open: @Sendable (String) throws -> any CameraControls & ~Copyable
 
         static let devices = Access { source in
@@ -141,7 +141,7 @@ final class CameraSettingsStore: Sendable {
 
     // MARK: - for requests
 
-    /// The controls of the camera that a source stands for, open or not; nil if it is no camera, or none is connected.
+    /// The controls of the camera that a source stands for, open or not; nil if it isn't a camera, or none is there.
     /// - Throws: `Problem` if the camera can't be opened.
     func controls(of source: SourceSpec?) throws -> Controlled? {
         guard let path = source.flatMap(node) else { return nil }
@@ -285,7 +285,7 @@ final class CameraSettingsStore: Sendable {
 }
 
 extension CameraReply {
-    /// The camera with its controls; nil: the source is no camera, or none is connected.
+    /// The camera with its controls; nil: the source isn't a camera, or none is connected.
     init(_ camera: CameraSettingsStore.Controlled?) {
         self.init(camera: camera?.name, path: camera?.path, controls: camera?.controls ?? [])
     }

@@ -7,7 +7,7 @@ import Privacy
 import SystemKit
 import Track
 
-/// Masks the faces of photos, one at a time, beside the frame loop.
+/// Masks the faces of photos, one at a time, in parallel with the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
     private let corrections: CorrectionStore

@@ -13,7 +13,7 @@ enum ArtProcess {
     private static let working = Mutex<Child?>(nil)
 
     /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
-    /// more than a minute beside a dozen busy programs; this is for a child that something else has stopped.
+    /// more than a minute next to a dozen busy programs; this is for a child that something else has stopped.
     fileprivate static let timeout: CInt = 600_000
 
     /// Draws an SVG, or decodes a PNG or JPEG.

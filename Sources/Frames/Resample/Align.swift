@@ -13,7 +13,7 @@ public struct Alignment: Sendable {
 /// and offset of the brightness are free parameters. Samples are taken in an upright ellipse, which a face fills in its
 /// patch. Memory is allocated once; aligning allocates nothing.
 public struct ImageAligner: ~Copyable {
-    /// Radii of the ellipse as shares of the side. It covers a face between the outer eye corners, from the brows to
+    /// Radii of the ellipse as fractions of the side. It covers a face between the outer eye corners, from the brows to
     /// the lower lip, in a patch that extends from above the brows to the chin.
     private static let radii = Point(0.36, 0.42)
     /// The residual, in multiples of the mean one, at which samples are clamped: an eyelid, a lip or a hand.

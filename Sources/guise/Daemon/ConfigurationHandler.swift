@@ -20,7 +20,7 @@ struct ConfigurationHandler {
         }
     }
 
-    /// Sets an option of an active mask. A picture's file is read first, beside the other requests.
+    /// Sets an option of an active mask. A picture's file is read first, in parallel with other requests.
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Answer {
         guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw masks.notWorn(mask) }
         if key == "opacity" {

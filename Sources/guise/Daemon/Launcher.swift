@@ -225,7 +225,7 @@ enum Launcher {
         daemon.startSaving()
     }
 
-    /// What the frame loop works with, and whom it tells about its state.
+    /// The interfaces of the frame loop to the daemon.
     private static func dependencies(
         _ daemon: Daemon, _ mailbox: Mailbox, _ cameraController: CameraController, _ placeholders: Placeholders,
         _ preview: Preview, _ service: Service
