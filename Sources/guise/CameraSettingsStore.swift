@@ -247,7 +247,7 @@ final class CameraSettingsStore: Sendable {
     /// - Throws: `Problem` if the file cannot be written.
     func saveChanges() throws {
         guard let path, let cameras = memory.withLock({ $0.isChanged ? $0.cameras : nil }) else { return }
-        try writeAtomically(JSON(encoding: CamerasFile(cameras: cameras)).pages + "\n", to: path)
+        try writeAtomically(JSON(encoding: CamerasFile(cameras: cameras)).prettyText + "\n", to: path)
         memory.withLock { memory in
             // A change meanwhile is written the next time.
             if memory.cameras == cameras { memory.isChanged = false }
