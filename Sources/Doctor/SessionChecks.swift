@@ -28,10 +28,10 @@ extension Check {
                 : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
         if service.isActive {
-            return .ok("guise.service is running" + (service.words.isEmpty ? "" : ": \(service.words)"))
+            return .ok("guise.service is running" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
         }
         if service.isStarting {
-            return .ok("guise.service is starting" + (service.words.isEmpty ? "" : ": \(service.words)"))
+            return .ok("guise.service is starting" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")

@@ -164,7 +164,7 @@ struct Unit {
     var isStarting: Bool { has("ActiveState", "activating") }
     var hasFailed: Bool { has("ActiveState", "failed") }
     /// The unit's last status message; empty if it has none.
-    var words: String { properties["StatusText"] ?? "" }
+    var statusText: String { properties["StatusText"] ?? "" }
     /// The path of the program that the unit starts, from "{ path=/usr/bin/guise ; argv[]=... }".
     var program: String? {
         properties["ExecStart"]?.split(separator: " ").first { $0.hasPrefix("path=") }.map { String($0.dropFirst(5)) }

@@ -95,11 +95,11 @@ struct AnimatedPNG {
                 isOver: control[25] == 1))
     }
 
-    /// A defect of an APNG file, in words.
+    /// A defect of an APNG file.
     struct FormatError: Error {
-        let words: String
+        let message: String
 
-        init(_ words: String) { self.words = words }
+        init(_ message: String) { self.message = message }
     }
 
     /// Composes the full picture of each animation frame, with its duration.

@@ -78,7 +78,7 @@ public enum ArtReader {
             }
             return (pictures, animation.plays)
         } catch let error as AnimatedPNG.FormatError {
-            throw ArtError.broken(path, error.words)
+            throw ArtError.broken(path, error.message)
         } catch let problem as Problem {
             throw problem
         } catch {

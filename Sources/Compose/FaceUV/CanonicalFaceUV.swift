@@ -108,7 +108,7 @@ struct FaceUVArt: Sendable {
         self.triangles = art.levels.map { level in
             let points = CanonicalFaceUV.points.map(level.map.callAsFunction)
             return triangles.filter {
-                level.sprite.holdsArt(near: points[Int($0.x)], points[Int($0.y)], points[Int($0.z)])
+                level.sprite.containsArt(near: points[Int($0.x)], points[Int($0.y)], points[Int($0.z)])
             }
         }
     }

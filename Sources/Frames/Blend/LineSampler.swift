@@ -80,8 +80,8 @@ import SystemKit
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
         let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
         // 256 a + (b - a) w + 128 fits in 16 bits; intermediate results may wrap.
-        let difference = Self.words(lower, .zero) &- Self.words(upper, .zero)
-        return (Self.words(Self.half, upper) &+ difference &* (weight &>> 8)) &>> 8
+        let difference = Self.joined(lower, .zero) &- Self.joined(upper, .zero)
+        return (Self.joined(Self.half, upper) &+ difference &* (weight &>> 8)) &>> 8
     }
 
     /// Half a unit of the lower eight bits, which rounds when they are cut off.
@@ -90,7 +90,7 @@ import SystemKit
 
     /// Joins bytes to 16-bit lanes. The library's own conversions are not inlined.
     @inline(__always)
-    private static func words(_ low: SIMD8<UInt8>, _ high: SIMD8<UInt8>) -> SIMD8<UInt16> {
+    private static func joined(_ low: SIMD8<UInt8>, _ high: SIMD8<UInt8>) -> SIMD8<UInt16> {
         var bytes = SIMD16<UInt8>()
         (bytes.evenHalf, bytes.oddHalf) = (low, high)
         return unsafe unsafeBitCast(bytes, to: SIMD8<UInt16>.self)

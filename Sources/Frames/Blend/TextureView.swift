@@ -75,7 +75,7 @@ struct OccupancyGrid {
             let rows = by << shift..<min(height, (by + 1) << shift)
             for bx in 0..<across {
                 let columns = bx << shift..<min(width, (bx + 1) << shift)
-                guard holdsArt(pixels, columns, rows, stride: stride) else { continue }
+                guard containsArt(pixels, columns, rows, stride: stride) else { continue }
                 for y in max(0, by - 1)...min(down - 1, by + 1) {
                     for x in max(0, bx - 1)...min(across - 1, bx + 1) { isNear[y * across + x] = true }
                 }
@@ -83,7 +83,7 @@ struct OccupancyGrid {
         }
     }
 
-    private func holdsArt(_ pixels: Span<UInt32>, _ columns: Range<Int>, _ rows: Range<Int>, stride: Int) -> Bool {
+    private func containsArt(_ pixels: Span<UInt32>, _ columns: Range<Int>, _ rows: Range<Int>, stride: Int) -> Bool {
         unsafe pixels.withUnsafeBufferPointer { pixels in
             guard let base = pixels.baseAddress else { return false }
             var all: UInt32 = 0

@@ -44,7 +44,7 @@ public func warp(
 
 extension Sprite {
     /// Whether there is art in the pixels that `warp` samples for a triangle, or within 2 pixels of it.
-    public func holdsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
+    public func containsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
         let reach: Float = 2
         let low = pointwiseMax(pointwiseMin(a, pointwiseMin(b, c)) - reach, .zero)
         let high = pointwiseMin(pointwiseMax(a, pointwiseMax(b, c)) + reach, Point(Float(width - 1), Float(height - 1)))

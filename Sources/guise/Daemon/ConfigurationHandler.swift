@@ -91,7 +91,7 @@ struct ConfigurationHandler {
             default: value.string
             }
         guard let text, option.allows(text) else {
-            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.words)")
+            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.allowedText)")
         }
         return .text(text)
     }
