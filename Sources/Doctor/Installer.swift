@@ -223,8 +223,8 @@ public struct Installer {
     /// Offers to install the service of the USB camera.
     /// - Returns: false if this system can't have it, or the user did not want it.
     private func installCamera() throws(Problem) -> Bool {
-        let places = [program.parent, "\(program.parent.parent)/libexec/guise"]
-        let service = places.map { "\($0)/\(USBService.name)" }.first { system.has($0) }
+        let folders = [program.parent, "\(program.parent.parent)/libexec/guise"]
+        let service = folders.map { "\($0)/\(USBService.name)" }.first { system.has($0) }
         guard let service, system.hasVirtualUSB, system.has("/run/systemd/system") else { return false }
         var commands: [[String]] = []
         if system.bytes(service) != system.bytes(USBService.program) {

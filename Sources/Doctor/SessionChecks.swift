@@ -111,17 +111,17 @@ extension Check {
     ]
 
     static let flatpak = Check("flatpak") { system in
-        let places =
+        let folders =
             ["/var/lib/flatpak"]
             + [system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
         var (found, shut): ([String], [String]) = ([], [])
         for name in callers {
-            let own = places.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
+            let own = folders.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
             // Overrides apply after the application's own permissions, and the user's overrides last.
-            let overrides = places.flatMap { place in
-                ["global", name].compactMap { system.text("\(place)/overrides/\($0)") }
+            let overrides = folders.flatMap { folder in
+                ["global", name].compactMap { system.text("\(folder)/overrides/\($0)") }
             }
             if !allowsDevices(own + overrides) { shut.append(name) }
         }

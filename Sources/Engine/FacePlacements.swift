@@ -4,8 +4,8 @@ import Frames
 /// Where the faces of a frame are, for clients that place things on them. Copied with every frame, so it is not an
 /// array, which would be allocated.
 package struct FacePlacements: Equatable, Sendable {
-    /// The place of one face.
-    package struct Place: Equatable, Sendable {
+    /// The placement of one face.
+    package struct Placement: Equatable, Sendable {
         /// The midpoint of the eyes, as fractions of the picture's width and height.
         package let eyes: Point
         /// The distance between the eyes as it would be seen from the front, as a fraction of the picture's height.
@@ -39,10 +39,10 @@ package struct FacePlacements: Equatable, Sendable {
         count += 1
     }
 
-    /// The faces' places, in the order in which they were added.
-    package var all: [Place] {
+    /// The faces' placements, in the order in which they were added.
+    package var all: [Placement] {
         (0..<count).map {
-            Place(
+            Placement(
                 eyes: Point(values[4 * $0], values[4 * $0 + 1]), eyeDistance: values[4 * $0 + 2],
                 roll: values[4 * $0 + 3])
         }

@@ -4,7 +4,7 @@ import SystemKit
 /// A network that finds people: MediaPipe's selfie segmentation, prepared for this processor. Immutable, so that it can
 /// be loaded on one thread and used on another.
 public final class OutlineModel: Sendable {
-    /// A step of the network, with the places of its floats in `weights` and in the working memory.
+    /// A step of the network, with the offsets of its floats in `weights` and in the working memory.
     struct Step: Sendable {
         let operation: NetworkGraph.Kind
         let activation: Int32
@@ -143,7 +143,7 @@ public final class OutlineModel: Sendable {
         }
     }
 
-    /// The places of all values in the working memory. Values that are not needed at the same time share memory.
+    /// The offsets of all values in the working memory. Values that are not needed at the same time share memory.
     private struct Memory {
         var offsets: [Int]
         var scratch = 0

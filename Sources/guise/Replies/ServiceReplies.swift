@@ -98,7 +98,7 @@ struct EmptyReply: Codable {}
 
 /// Where the faces are.
 struct FacesReply: Codable {
-    struct Place: Codable {
+    struct Placement: Codable {
         /// The midpoint of the eyes, as fractions of the picture's width and height.
         let eyes: [Double]
         /// The distance between the eyes, as a fraction of the picture's height.
@@ -107,11 +107,11 @@ struct FacesReply: Codable {
         let roll: Double
     }
 
-    let faces: [Place]
+    let faces: [Placement]
 
-    init(_ places: FacePlacements) {
-        faces = places.all.map { face in
-            Place(
+    init(_ placements: FacePlacements) {
+        faces = placements.all.map { face in
+            Placement(
                 eyes: [rounded(Double(face.eyes.x), 10_000), rounded(Double(face.eyes.y), 10_000)],
                 eyeDistance: rounded(Double(face.eyeDistance), 10_000), roll: rounded(Double(face.roll), 10))
         }
