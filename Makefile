@@ -120,6 +120,7 @@ reference:
 	GUISE_WRITE_REFERENCE=1 swift test --disable-xctest --filter '(Request|Schema|Spec)Tests'
 
 lint: .build/lint
+	@Tests/circles
 	@find Sources Tests Page Benchmarks -name '*.swift' -o -name '*.[ch]' -o -name '*.cpp' -o -name '*.js' \
 	    -o -name '*.py' | xargs awk 'length > 120 && /^ *(\/\/|# )/ { \
 	        print FILENAME ":" FNR ": this comment has more than 120 columns"; failed = 1 } END { exit failed }'

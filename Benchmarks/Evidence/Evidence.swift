@@ -42,37 +42,30 @@ import SystemKit
         let isPhoto = clip.isPhoto
         print(path)
         var patch = [UInt8](repeating: 0, count: side * side)
-        while true {
-            let arrival = try clip.withFrame { view, time in
-                guard isPhoto || time.number % every == 0 else { return }
-                let shorter = Float(min(view.luma.width, view.luma.height))
-                let smallest = max(Float(ScanScheduler.sizes.lowerBound), Tracker.Settings().minSize * shorter)
-                for size in isPhoto ? Tracker.photoSizes : [1] {
-                    let tiles = ScanScheduler(
-                        width: view.luma.width, height: view.luma.height, smallest: size * smallest,
-                        rolls: isPhoto ? Tracker.photoRolls : Tracker.rolls
-                    ).tiles
-                    for region in tiles {
-                        detector.detect(view.luma, in: region)
-                        for found in detector.detections {
-                            guard let fit = detector.fit(view.luma, at: found) else { continue }
-                            let features = detector.features(view.luma, fit, isComplete: true)
-                            guard features.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
-                                continue
-                            }
-                            let region = FacePattern.region(box, eyes: EyePair(model.meanShape).distance)
-                            var samples = patch.mutableSpan
-                            resample(view.luma, by: region.map(side: side), into: &samples, width: side, height: side)
-                            _ = unsafe fwrite(patch, 1, patch.count, patches)
-                            line(path, time.number, found, features, fit)
+        try clip.forEachFrame { view, time in
+            guard isPhoto || time.number % every == 0 else { return }
+            let shorter = Float(min(view.luma.width, view.luma.height))
+            let smallest = max(Float(ScanScheduler.sizes.lowerBound), Tracker.Settings().minSize * shorter)
+            for size in isPhoto ? Tracker.photoSizes : [1] {
+                let tiles = ScanScheduler(
+                    width: view.luma.width, height: view.luma.height, smallest: size * smallest,
+                    rolls: isPhoto ? Tracker.photoRolls : Tracker.rolls
+                ).tiles
+                for region in tiles {
+                    detector.detect(view.luma, in: region)
+                    for found in detector.detections {
+                        guard let fit = detector.fit(view.luma, at: found) else { continue }
+                        let features = detector.features(view.luma, fit, isComplete: true)
+                        guard features.logOdds > hopeless, let box = model.box(around: fit.landmarks) else {
+                            continue
                         }
+                        let region = FacePattern.region(box, eyes: EyePair(model.meanShape).distance)
+                        var samples = patch.mutableSpan
+                        resample(view.luma, by: region.map(side: side), into: &samples, width: side, height: side)
+                        _ = unsafe fwrite(patch, 1, patch.count, patches)
+                        line(path, time.number, found, features, fit)
                     }
                 }
-            }
-            switch arrival {
-            case .frame: break
-            case .nothing: clip.wait()
-            case .end: return
             }
         }
     }

@@ -8,7 +8,7 @@ import SystemKit
 /// SECONDS`.
 ///
 /// Reads YUYV frames of that size from the standard input, which are so many seconds apart. For each it writes one
-/// byte, whether the network has run, the mask (256 x 144 floats, settled over time), and the matte (a byte for each
+/// byte, whether the network has run, the mask (256 x 144 floats, smoothed over time), and the matte (a byte for each
 /// pixel).
 @main struct MattePrinter {
     static func main() throws {
@@ -30,7 +30,7 @@ import SystemKit
             outline.update(frame, model, at: seconds)
             seconds += step
             write([outline.runs == runs ? 0 : 1], to: output)
-            unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, PictureCells.count, output)
+            unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, DownsampledFrame.count, output)
             write(outline.matte[..<(width * height)], to: output)
         }
         _ = unsafe fclose(output)

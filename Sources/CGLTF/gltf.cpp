@@ -20,12 +20,12 @@ constexpr size_t max_json = 6 << 20;
 /// The deepest nesting of the JSON. tinygltf parses it recursively.
 constexpr int max_json_depth = 48;
 
-struct Piece {
+struct Primitive {
     std::vector<cart_vertex> vertices;
     std::vector<uint32_t> indices;
     /// The bytes of the texture, in the model.
     const uint8_t *texture = nullptr;
-    cart_piece header{};
+    cart_primitive header{};
 };
 
 [[noreturn]] void fail(const std::string &why) { throw std::runtime_error(why); }
@@ -145,24 +145,24 @@ Matrix matrix_of(const tinygltf::Node &node) {
     return m;
 }
 
-/// Reads the pieces of a scene, within the limits.
+/// Reads the primitives of a scene, within the limits.
 class Reader {
   public:
     explicit Reader(const tinygltf::Model &model) : model_(model) {}
 
-    std::vector<Piece> read() {
+    std::vector<Primitive> read() {
         for (const auto &extension : model_.extensionsRequired)
             fail("it needs the extension " + extension.substr(0, 60) + ", which is not supported: export without it");
         const int first = model_.defaultScene >= 0 ? model_.defaultScene : 0;
         for (int node : at(model_.scenes, first, "scene").nodes)
             visit(node, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1);
-        if (pieces_.empty()) fail("its scene has no triangles");
-        return std::move(pieces_);
+        if (primitives_.empty()) fail("its scene has no triangles");
+        return std::move(primitives_);
     }
 
   private:
     const tinygltf::Model &model_;
-    std::vector<Piece> pieces_;
+    std::vector<Primitive> primitives_;
     size_t nodes_ = 0, vertices_ = 0, triangles_ = 0;
 
     void visit(int index, const Matrix &parent, size_t depth) {
@@ -192,31 +192,31 @@ class Reader {
         vertices_ += places.count;
         if (places.count > CART_MAX_VERTICES || vertices_ > CART_MAX_VERTICES)
             fail("it has more than " + std::to_string(CART_MAX_VERTICES) + " vertices");
-        Piece piece;
-        piece.vertices.resize(places.count);
+        Primitive result;
+        result.vertices.resize(places.count);
         for (size_t i = 0; i < places.count; i++) {
             const double p[3] = {places.value(i, 0), places.value(i, 1), places.value(i, 2)};
             for (int k = 0; k < 3; k++)
-                piece.vertices[i].position[k] = checked(m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
+                result.vertices[i].position[k] = checked(m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
         }
         if (attribute("NORMAL") >= 0) {
             const AccessorView normals = accessor_view(model_, attribute("NORMAL"), TINYGLTF_TYPE_VEC3, 3, "normals");
             if (normals.count != places.count) fail("a mesh has more or fewer normals than positions");
-            for (size_t i = 0; i < places.count; i++) transform_normal(normals, i, m, piece.vertices[i].normal);
-            piece.header.has_normals = 1;
+            for (size_t i = 0; i < places.count; i++) transform_normal(normals, i, m, result.vertices[i].normal);
+            result.header.has_normals = 1;
         }
         if (attribute("TEXCOORD_0") >= 0) {
             const AccessorView uvs = accessor_view(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
             if (uvs.count != places.count) fail("a mesh has more or fewer texture coordinates than positions");
             for (size_t i = 0; i < places.count; i++)
-                for (size_t k = 0; k < 2; k++) piece.vertices[i].uv[k] = checked(uvs.value(i, k));
+                for (size_t k = 0; k < 2; k++) result.vertices[i].uv[k] = checked(uvs.value(i, k));
         }
-        index(primitive, places.count, piece);
+        index(primitive, places.count, result);
         // A mirroring transformation reverses the winding of triangles.
         if (determinant(m) < 0)
-            for (size_t i = 0; i + 2 < piece.indices.size(); i += 3) std::swap(piece.indices[i + 1], piece.indices[i + 2]);
-        material(primitive.material, piece);
-        pieces_.push_back(std::move(piece));
+            for (size_t i = 0; i + 2 < result.indices.size(); i += 3) std::swap(result.indices[i + 1], result.indices[i + 2]);
+        material(primitive.material, result);
+        primitives_.push_back(std::move(result));
     }
 
     static float checked(double value) {
@@ -245,23 +245,23 @@ class Reader {
         for (int k = 0; k < 3; k++) out[k] = length > 1e-30 && std::isfinite(length) ? float(transformed[k] / length) : k == 1;
     }
 
-    void index(const tinygltf::Primitive &primitive, size_t vertices, Piece &piece) {
+    void index(const tinygltf::Primitive &primitive, size_t vertices, Primitive &result) {
         size_t count = vertices;
         if (primitive.indices >= 0) {
             const AccessorView numbers = accessor_view(model_, primitive.indices, TINYGLTF_TYPE_SCALAR, 1, "indices");
             if (numbers.component == TINYGLTF_COMPONENT_TYPE_FLOAT) fail("indices have the wrong type");
             count = numbers.count;
             limit(count / 3);
-            piece.indices.resize(count / 3 * 3);
-            for (size_t i = 0; i < piece.indices.size(); i++) {
+            result.indices.resize(count / 3 * 3);
+            for (size_t i = 0; i < result.indices.size(); i++) {
                 const double number = numbers.value(i, 0);
                 if (number < 0 || number >= double(vertices)) fail("an index refers to a missing vertex");
-                piece.indices[i] = uint32_t(number);
+                result.indices[i] = uint32_t(number);
             }
         } else {
             limit(count / 3);
-            piece.indices.resize(count / 3 * 3);
-            for (size_t i = 0; i < piece.indices.size(); i++) piece.indices[i] = uint32_t(i);
+            result.indices.resize(count / 3 * 3);
+            for (size_t i = 0; i < result.indices.size(); i++) result.indices[i] = uint32_t(i);
         }
     }
 
@@ -271,8 +271,8 @@ class Reader {
             fail("it has more than " + std::to_string(CART_MAX_TRIANGLES) + " triangles");
     }
 
-    void material(int index, Piece &piece) {
-        cart_piece &header = piece.header;
+    void material(int index, Primitive &result) {
+        cart_primitive &header = result.header;
         for (float &channel : header.color) channel = 1;
         header.roughness = 1;
         if (index < 0) return;
@@ -291,11 +291,11 @@ class Reader {
         const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
             const Bytes bytes = bytes_of(model_, image.bufferView);
-            piece.texture = bytes.data;
+            result.texture = bytes.data;
             header.texture_size = uint32_t(bytes.size);
         } else {
             if (image.image.empty()) fail("its picture is in another file: embed it (a .glb does)");
-            piece.texture = image.image.data();
+            result.texture = image.image.data();
             header.texture_size = uint32_t(image.image.size());
         }
     }
@@ -341,7 +341,7 @@ void check_json(const uint8_t *bytes, size_t size) {
     }
 }
 
-/// Reads a file's pieces, one after another.
+/// Reads a file's primitives, one after another.
 std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     tinygltf::Model model;
     tinygltf::TinyGLTF reader;
@@ -365,13 +365,13 @@ std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
                                                unsigned(size), "");
     if (!is_read) fail(error.empty() ? "it is not a glTF 2.0 file" : error);
     std::vector<uint8_t> out;
-    for (Piece &piece : Reader(model).read()) {
-        piece.header.vertex_count = uint32_t(piece.vertices.size());
-        piece.header.index_count = uint32_t(piece.indices.size());
-        append(out, &piece.header, 1);
-        append(out, piece.vertices.data(), piece.vertices.size());
-        append(out, piece.indices.data(), piece.indices.size());
-        append(out, piece.texture, piece.header.texture_size);
+    for (Primitive &primitive : Reader(model).read()) {
+        primitive.header.vertex_count = uint32_t(primitive.vertices.size());
+        primitive.header.index_count = uint32_t(primitive.indices.size());
+        append(out, &primitive.header, 1);
+        append(out, primitive.vertices.data(), primitive.vertices.size());
+        append(out, primitive.indices.data(), primitive.indices.size());
+        append(out, primitive.texture, primitive.header.texture_size);
         if (out.size() > CART_MAX_BYTES) fail("its pictures are too large");
     }
     return out;
@@ -381,11 +381,11 @@ std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
 
 uint8_t *cgltf_read(const uint8_t *bytes, const cart_request *request, cart_reply *reply) {
     try {
-        const std::vector<uint8_t> pieces = read(bytes, request->size);
-        auto *copy = static_cast<uint8_t *>(std::malloc(pieces.size()));
+        const std::vector<uint8_t> primitives = read(bytes, request->size);
+        auto *copy = static_cast<uint8_t *>(std::malloc(primitives.size()));
         if (!copy) fail("out of memory for a model of that size");
-        std::memcpy(copy, pieces.data(), pieces.size());
-        reply->size = pieces.size();
+        std::memcpy(copy, primitives.data(), primitives.size());
+        reply->size = primitives.size();
         return copy;
     } catch (const std::exception &problem) {
         cart_fail(reply, "%s", problem.what());

@@ -300,7 +300,7 @@ static void rgb(const float *restrict y, const float *restrict u, const float *r
     }
 }
 
-static void settle(const float *restrict fresh, const float *restrict change, size_t count, float least,
+static void smooth(const float *restrict fresh, const float *restrict change, size_t count, float least,
                    float *restrict mask) {
     for (size_t i = 0; i < count; i++) {
         float d = fresh[i] - mask[i], far = unit(((d < 0 ? -d : d) - .2f) * (1 / .3f));
@@ -314,9 +314,9 @@ static float change(const float *restrict a, const float *restrict b, size_t cou
     vector sum = every(0);
     for (size_t i = 0; i < count; i += LANES) {
         vector d = load(a + i) - load(b + i);
-        vector share = smaller(larger((larger(d, -d) - every(low)) * every(slope), every(0)), every(1));
-        store(out + i, share);
-        sum += share;
+        vector weight = smaller(larger((larger(d, -d) - every(low)) * every(slope), every(0)), every(1));
+        store(out + i, weight);
+        sum += weight;
     }
     float all = 0;
     for (int i = 0; i < LANES; i++) all += sum[i];
@@ -407,8 +407,8 @@ INLINE shorts upper_halves(shorts a, shorts b) {
 #endif
 }
 
-/// A share of a difference of samples, in 32768ths. With 6 bits after the point, twice the difference fits.
-INLINE shorts part(shorts difference, shorts share) { return upper_halves(difference + difference, share); }
+/// A weighted difference of samples; the weight is in 32768ths. With 6 bits after the point, twice the difference fits.
+INLINE shorts part(shorts difference, shorts weight) { return upper_halves(difference + difference, weight); }
 
 static void expand_samples(const int16_t *cells, struct coutline_steps steps, int first, int end, int16_t *out) {
     int last = steps.cells - 1;
@@ -417,21 +417,21 @@ static void expand_samples(const int16_t *cells, struct coutline_steps steps, in
         int16_t b = cells[g < last ? g : last];
         shorts left = (shorts){0} + a, step = (shorts){0} + (int16_t)(b - a);
         for (int x = steps.starts[g]; x < steps.starts[g + 1]; x += 2 * LANES)
-            *(shorts *)(out + x) = left + part(step, *(const shorts *)(steps.shares + x));
+            *(shorts *)(out + x) = left + part(step, *(const shorts *)(steps.fixed_weights + x));
         a = b;
     }
 }
 
 /// Luma of LANES pixels without the camera's noise: of a small change since the last frame only a quarter is taken
 /// over.
-INLINE vector settled_luma(vector luma, uint8_t *settled) {
+INLINE vector denoised_luma(vector luma, uint8_t *denoised) {
     // Changes up to 8 grey levels are noise: four standard deviations of a webcam's in a lit room. From 16 on they
     // aren't.
     const float noise = 8, least = .25f;
-    vector last = load_bytes(settled), d = luma - last;
-    vector share = (larger(d, -d) - every(noise)) * every((1 - least) / noise) + every(least);
-    vector result = last + d * smaller(larger(share, every(least)), every(1));
-    store_bytes(settled, result);
+    vector last = load_bytes(denoised), d = luma - last;
+    vector weight = (larger(d, -d) - every(noise)) * every((1 - least) / noise) + every(least);
+    vector result = last + d * smaller(larger(weight, every(least)), every(1));
+    store_bytes(denoised, result);
     return result;
 }
 
@@ -444,31 +444,31 @@ INLINE vector matte_of(vector luma, const float *a0, const float *b0, const floa
 }
 
 static void matte(const uint8_t *luma, int step, const float *a0, const float *b0, const float *a1, const float *b1,
-                  float below, int count, uint8_t *settled, uint8_t *out) {
+                  float below, int count, uint8_t *denoised, uint8_t *out) {
     typedef uint16_t pairs __attribute__((vector_size(2 * LANES), aligned(1), may_alias));
     int x = 0;
     if (step == 1)
         for (; x + LANES <= count; x += LANES) {
-            vector guide = settled_luma(load_bytes(luma + x), settled + x);
+            vector guide = denoised_luma(load_bytes(luma + x), denoised + x);
             store_bytes(out + x, matte_of(guide, a0 + x, b0 + x, a1 + x, b1 + x, below));
         }
     else
         // One byte more than the last sample is read, so the last vector must not be the end.
         for (; x + LANES < count; x += LANES) {
             integers samples = __builtin_convertvector(*(const pairs *)(luma + 2 * x) & 255, integers);
-            vector guide = settled_luma(__builtin_convertvector(samples, vector), settled + x);
+            vector guide = denoised_luma(__builtin_convertvector(samples, vector), denoised + x);
             store_bytes(out + x, matte_of(guide, a0 + x, b0 + x, a1 + x, b1 + x, below));
         }
     if (x == count) return;
     uint8_t samples[LANES] = {0}, old[LANES] = {0}, last[LANES];
     for (int i = 0; x + i < count; i++) {
         samples[i] = luma[(x + i) * step];
-        old[i] = settled[x + i];
+        old[i] = denoised[x + i];
     }
-    vector guide = settled_luma(load_bytes(samples), old);
+    vector guide = denoised_luma(load_bytes(samples), old);
     store_bytes(last, matte_of(guide, a0 + x, b0 + x, a1 + x, b1 + x, below));
     for (int i = 0; x + i < count; i++) {
-        settled[x + i] = old[i];
+        denoised[x + i] = old[i];
         out[x + i] = last[i];
     }
 }
@@ -624,7 +624,7 @@ const struct coutline_kernels TABLE = {
     .panel = 2 * LANES,
     .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
     .scale = scale, .double_up = double_up,
-    .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .settle = settle, .change = change,
+    .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .smooth = smooth, .change = change,
     .guide = guide, .expand = expand, .matte = matte,
     .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix,
     .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,

@@ -126,6 +126,27 @@ public struct Clip: FrameSource, ~Copyable {
         if let descriptor { waitUntilReady(descriptor, milliseconds: 1000) }
     }
 
+    /// Waits for the next frame and lends it.
+    /// - Returns: false at the clip's end, without calling `body`.
+    /// - Throws: as `withFrame`.
+    public mutating func withNextFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Bool {
+        while true {
+            switch try withFrame(body) {
+            case .frame: return true
+            case .nothing: wait()
+            case .end: return false
+            }
+        }
+    }
+
+    /// Lends each frame up to the clip's end, which a looped clip does not have.
+    /// - Throws: as `withFrame`.
+    public mutating func forEachFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws {
+        while try withNextFrame(body) {}
+    }
+
     /// Lends the last frame again, until data of the next one arrives.
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
@@ -225,7 +246,7 @@ extension Clip {
         _ body: (borrowing FrameView) throws -> Void
     ) throws {
         var clip = try Clip(path: path, named: name, within: bounds)
-        while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }
+        _ = try clip.withNextFrame { view, _ in try body(view) }
     }
 }
 

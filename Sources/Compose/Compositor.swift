@@ -183,7 +183,7 @@ public struct Compositor: ~Copyable {
         drawLayers(.front, on: &canvas, elapsed: elapsed)
     }
 
-    /// Updates the sizes of the heads in the frame: often until each is known, then now and then.
+    /// Updates the sizes of the heads in the frame: often until each is known, then rarely.
     private mutating func fitHeads(on canvas: inout Canvas, _ model: OutlineModel, elapsed: Double) {
         var (isAnyNew, isAnyUnsure) = (false, false)
         for i in scene.trackedFaces.indices {
@@ -198,7 +198,7 @@ public struct Compositor: ~Copyable {
             fitted = scene.time
             for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.state == .tracked {
                 let size = HeadSize(scene.trackedFaces[i].face.head, cell: canvas.outline.cellSize.max()) { point in
-                    canvas.outline.share(at: point)
+                    canvas.outline.coverage(at: point)
                 }
                 guard let size else { continue }
                 people[scene.trackedFaces[i].slot].fit.add(size)
@@ -271,8 +271,8 @@ public struct Compositor: ~Copyable {
         for i in scene.trackedFaces.indices { scene.trackedFaces[i].slot = slot(of: scene.trackedFaces[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
         let ambient: AmbientEstimate
-        if let seen = self.ambient, (0..<Self.roomInterval).contains(scene.time - seen.time) {
-            ambient = seen.estimate
+        if let last = self.ambient, (0..<Self.roomInterval).contains(scene.time - last.time) {
+            ambient = last.estimate
         } else {
             ambient = AmbientEstimate(pixels, leavingOut: scene.trackedFaces)
             self.ambient = (ambient, scene.time)
@@ -304,7 +304,7 @@ public struct Compositor: ~Copyable {
     /// The index in `people` of a tracked face's id. A new person replaces the one who has been away longest.
     private mutating func slot(of id: Int) -> Int {
         if let known = people.firstIndex(where: { $0.id == id }) {
-            people[known].seen = scene.time
+            people[known].lastSeen = scene.time
             return known
         }
         var free = 0
@@ -315,12 +315,12 @@ public struct Compositor: ~Copyable {
             }
             let isHere = scene.trackedFaces.contains { $0.face.id == people[i].id }
             let isFreeHere = scene.trackedFaces.contains { $0.face.id == people[free].id }
-            if !isHere && (isFreeHere || people[i].seen < people[free].seen) { free = i }
+            if !isHere && (isFreeHere || people[i].lastSeen < people[free].lastSeen) { free = i }
         }
         arrivals += 1
         // Drawn by the person's id alone, whoever came before.
         var personRandom = SplitMix64(seed: seed, skipped: id - 1)
-        people[free] = PersonState(id: id, arrival: arrivals, draw: personRandom.next(), seen: scene.time)
+        people[free] = PersonState(id: id, arrival: arrivals, draw: personRandom.next(), lastSeen: scene.time)
         for layer in 0..<states.count / slots { states[layer * slots + free] = LayerState() }
         return free
     }
@@ -328,7 +328,7 @@ public struct Compositor: ~Copyable {
     /// Draws one layer: on each face that it applies to, or on the whole picture.
     /// - Parameters:
     ///   - opacity: of the whole mask, 0...1.
-    ///   - personSlot: the mask's share of people; nil: everybody.
+    ///   - personSlot: which people wear the mask; nil: everybody.
     private mutating func draw(
         _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, personSlot: PersonSlot?,
         elapsed: Float
@@ -401,7 +401,7 @@ private struct PersonState: Sendable {
     /// A random number in 0..<1, drawn once per person.
     var draw: Float = 0
     /// When the person was last seen, in seconds by the source's clock.
-    var seen: Double = 0
+    var lastSeen: Double = 0
     var lightEstimator = LightEstimator()
     var expression = ExpressionState()
     var blinkDetector = BlinkDetector()
@@ -415,16 +415,16 @@ private struct PersonState: Sendable {
 
     init() {}
 
-    init(id: Int, arrival: Int, draw: Float, seen: Double) {
-        (self.id, self.arrival, self.draw, self.seen) = (id, arrival, draw, seen)
+    init(id: Int, arrival: Int, draw: Float, lastSeen: Double) {
+        (self.id, self.arrival, self.draw, self.lastSeen) = (id, arrival, draw, lastSeen)
     }
 
     /// The filtered head placement, for drawing.
     /// - Parameter elapsed: seconds since the last frame; nil: the frame is the same.
-    mutating func stabilizedHead(_ seen: HeadPlacement, elapsed: Float?) -> HeadPlacement {
-        var head = self.head ?? HeadPoseFilter(seen)
+    mutating func stabilizedHead(_ measured: HeadPlacement, elapsed: Float?) -> HeadPlacement {
+        var head = self.head ?? HeadPoseFilter(measured)
         defer { self.head = head }
-        return head.update(seen, elapsed: elapsed)
+        return head.update(measured, elapsed: elapsed)
     }
 
     /// A typical pivot of swinging parts, in head space: above the forehead, so that tilts move it too.

@@ -79,7 +79,7 @@ public struct FaceCover: ~Copyable {
     /// Seconds for which a moving cell stays covered. A face that is there is found within half of that.
     private static let unrest = 0.7
     /// Part of a cell that must have moved for the cell to count as moving.
-    private static let share: Float = 0.2
+    private static let movedFraction: Float = 0.2
     /// Capacity of the lists of known and missing faces.
     private static let maxCovers = 2 * Tracker.maxFaces
 
@@ -96,17 +96,17 @@ public struct FaceCover: ~Copyable {
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
-        forgetPlaces()
+        forgetPositions()
         isDoubtful = false
     }
 
     /// Forgets where faces are, for a picture that is turned or mirrored from now on, but not that there are some.
     public mutating func turn() {
         isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
-        forgetPlaces()
+        forgetPositions()
     }
 
-    private mutating func forgetPlaces() {
+    private mutating func forgetPositions() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
         motion = nil
@@ -161,7 +161,7 @@ public struct FaceCover: ~Copyable {
     ///   - luma: of the searched frame.
     ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
-        if size != (luma.width, luma.height) { forgetPlaces() }
+        if size != (luma.width, luma.height) { forgetPositions() }
         size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)
@@ -237,7 +237,7 @@ public struct FaceCover: ~Copyable {
         for i in moved.indices {
             let (column, row) = (i % columns, i / columns)
             let cell = Rect(x: Float(column * side), y: Float(row * side), width: Float(side), height: Float(side))
-            if !missing.isEmpty, motion?.share(of: cell) ?? 0 > Self.share {
+            if !missing.isEmpty, motion?.share(of: cell) ?? 0 > Self.movedFraction {
                 // Within two cells of the lost face too: it moved on before it was missed.
                 let reach = Rect(
                     x: cell.x - 2 * cell.width, y: cell.y - 2 * cell.height, width: 5 * cell.width,

@@ -43,21 +43,21 @@ public struct Mask: Sendable {
     public var onLostFace = LostFacePolicy.show
     /// The opacity of the whole mask, 0...1. The user sets it; it multiplies each layer's own.
     public var opacity: Float = 1
-    /// The share of people who wear it; nil: everybody.
+    /// Which people wear it; nil: everybody.
     public var personSlot: PersonSlot?
     /// Number of the load that made this mask, from 1; 0 if it isn't counted. State that is kept for a mask from frame
     /// to frame persists while the revision stays the same.
     public var revision = 0
 }
 
-/// A share of people: every `of`-th person in order of arrival.
+/// A group of people: every `of`-th person in order of arrival.
 public struct PersonSlot: Equatable, Sendable {
-    /// Index of the share's first person in order of arrival, from 0.
+    /// Index of the group's first person in order of arrival, from 0.
     public let number: Int
-    /// Number of shares.
+    /// Number of groups.
     public let of: Int
 
-    /// Makes a share.
+    /// Makes a group.
     /// - Precondition: `number` is at least 0 and less than `of`.
     public init(_ number: Int, of: Int) {
         precondition(number >= 0 && number < of, "a slot needs 0 <= number < of")

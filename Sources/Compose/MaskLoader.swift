@@ -11,7 +11,7 @@ public struct MaskSelection: Equatable, Sendable {
     /// Values of the mask's options, by the names that its layers give them: colours ("#rrggbb"), texts, palettes.
     public var choices: [String: String] = [:]
 
-    /// The share of people who wear it; nil: everybody.
+    /// Which people wear it; nil: everybody.
     public var personSlot: PersonSlot?
 
     /// Selects a mask as its author made it.
@@ -275,8 +275,8 @@ struct LoadedMasks: Sendable {
     /// Number of masks loaded so far.
     private var revisions = 0
 
-    /// The most masks kept ready beside those in use: those that a hot key is likely to ask for. The art of each takes
-    /// a megabyte.
+    /// The most masks kept ready in addition to those in use: those that a hot key is likely to request. The art of
+    /// each takes a megabyte.
     private static let maxCached = 6
 
     init(searchPaths: [String], target: ArtTarget) { (self.searchPaths, self.target) = (searchPaths, target) }

@@ -36,11 +36,11 @@ public enum PlaceholderImage {
         let (width, height) = (Double(layout.width), Double(layout.height))
         let unit = min(height / 100, width / 120)
         let middle = height / 2 - Double(lines.count) * 2.8 * unit
-        var words = ""
+        var texts = ""
         for (i, line) in ([title] + lines).enumerated() {
             let size = (i == 0 ? 7.5 : 3.9) * unit
             let y = middle + (i == 0 ? 12 : 13.5 + Double(i) * 5.8) * unit
-            words += """
+            texts += """
                 <text x="\(width / 2)" y="\(y)" font-size="\(size)" font-weight="\(i == 0 ? 700 : 400)" \
                 fill="\(i == 0 ? "#eef2f6" : "#a9b6c4")">\(xml(line))</text>
                 """
@@ -53,7 +53,7 @@ public enum PlaceholderImage {
             C14.2 1 11.6 6.2 6.6 6.4 C3 6.5 1.8 3.4 0 3.2 C-1.8 3.4 -3 6.5 -6.6 6.4 C-11.6 6.2 -14.2 1 -13 -4.6 Z \
             M-9.4 .2 C-7.8 2.6 -4.2 2.6 -2.8 .6 C-4.6 -1.8 -7.8 -2 -9.4 .2 Z M9.4 .2 C7.8 2.6 4.2 2.6 2.8 .6 \
             C4.6 -1.8 7.8 -2 9.4 .2 Z"/></g>\
-            <g font-family="sans-serif" text-anchor="middle">\(words)</g></svg>
+            <g font-family="sans-serif" text-anchor="middle">\(texts)</g></svg>
             """
     }
 

@@ -112,7 +112,7 @@ public final class ControlServer: Sendable {
             polled.removeAll(keepingCapacity: true)
             polled.append(pollfd(fd: wakeEvent.descriptor, events: Int16(POLLIN), revents: 0))
             polled.append(pollfd(fd: listening, events: Int16(POLLIN), revents: 0))
-            for client in clients { polled.append(client.wanted) }
+            for client in clients { polled.append(client.pollRequest) }
             let listened = clients.contains { !$0.topics.isEmpty }
             let isBusy = clients.contains(where: \.hasLine)
             let timeout = isBusy ? 0 : listened || clients.contains(where: \.isClosing) ? eventInterval : -1
@@ -267,7 +267,8 @@ private struct Client {
 
     var isClosing: Bool { closeDeadline != nil }
 
-    var wanted: pollfd {
+    /// The events to poll for.
+    var pollRequest: pollfd {
         // A client with a full line of unprocessed input is not read from until that input is processed.
         let listens = !isClosing && !hasEnded && received.count <= ControlLimits.longestLine
         let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)

@@ -11,12 +11,12 @@ public enum ControlSocket {
     public static func path(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {
-        guard let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") else {
+        guard let path = UserFolder.controlSocket(in: environment) else {
             throw Problem(
                 .missing, "no folder for the control socket: XDG_RUNTIME_DIR is not set",
                 fix: "log in through a session that sets it, or set it to a folder that only you can access (0700)")
         }
-        return "\(folder)/guise/control.sock"
+        return path
     }
 
     /// Creates the runtime folder that the daemons of a session share, accessible to this user only.
@@ -28,7 +28,7 @@ public enum ControlSocket {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {
         let path = try path(environment: environment)
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+        let folder = parentFolder(of: path)
         try makeOwnFolder(folder)
         // The folder may exist already, with wider permissions.
         guard unsafe chmod(folder, 0o700) == 0 else {

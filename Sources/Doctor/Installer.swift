@@ -141,7 +141,7 @@ public struct Installer {
         let path = system.root + file.path
         do {
             try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
-            try Data(file.text.utf8).write(to: URL(filePath: path), options: .atomic)
+            try replaceFile(Array(file.text.utf8), at: path)
         } catch {
             throw Problem(
                 .forbidden, "\(file.path) cannot be written", fix: "check its folder: ls -ld \(file.path.parent)")
@@ -223,8 +223,8 @@ public struct Installer {
     /// Offers to install the service of the USB camera.
     /// - Returns: false if this system can't have it, or the user did not want it.
     private func installCamera() throws(Problem) -> Bool {
-        let places = [program.parent, "\(program.parent.parent)/libexec/guise"]
-        let service = places.map { "\($0)/\(USBService.name)" }.first { system.has($0) }
+        let folders = [program.parent, "\(program.parent.parent)/libexec/guise"]
+        let service = folders.map { "\($0)/\(USBService.name)" }.first { system.has($0) }
         guard let service, system.hasVirtualUSB, system.has("/run/systemd/system") else { return false }
         var commands: [[String]] = []
         if system.bytes(service) != system.bytes(USBService.program) {
@@ -355,7 +355,7 @@ public struct Installer {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
         // Folders that the XDG variables name belong to the user; other parents may have been created by Guise.
-        let variables = ["HOME", "XDG_RUNTIME_DIR"] + UserFolder.allCases.map(\.variable)
+        let variables = ["HOME", UserFolder.runtimeVariable] + UserFolder.allCases.map(\.variable)
         let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
         while !folder.isEmpty, !ends.contains(folder), unsafe rmdir(system.root + folder) == 0 {
@@ -378,7 +378,7 @@ public struct Installer {
 
 extension String {
     /// The folder of a path.
-    fileprivate var parent: String { lastIndex(of: "/").map { String(self[..<$0]) } ?? "" }
+    fileprivate var parent: String { parentFolder(of: self) }
 
     /// The string, quoted as a single shell word if necessary.
     fileprivate var quoted: String {

@@ -28,10 +28,10 @@ extension Check {
                 : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
         if service.isActive {
-            return .ok("guise.service is running" + (service.words.isEmpty ? "" : ": \(service.words)"))
+            return .ok("guise.service is running" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
         }
         if service.isStarting {
-            return .ok("guise.service is starting" + (service.words.isEmpty ? "" : ": \(service.words)"))
+            return .ok("guise.service is starting" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")
@@ -111,17 +111,17 @@ extension Check {
     ]
 
     static let flatpak = Check("flatpak") { system in
-        let places =
+        let folders =
             ["/var/lib/flatpak"]
             + [system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
         var (found, shut): ([String], [String]) = ([], [])
         for name in callers {
-            let own = places.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
+            let own = folders.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
             // Overrides apply after the application's own permissions, and the user's overrides last.
-            let overrides = places.flatMap { place in
-                ["global", name].compactMap { system.text("\(place)/overrides/\($0)") }
+            let overrides = folders.flatMap { folder in
+                ["global", name].compactMap { system.text("\(folder)/overrides/\($0)") }
             }
             if !allowsDevices(own + overrides) { shut.append(name) }
         }

@@ -22,7 +22,7 @@ extension System {
 public struct Redactor: Sendable {
     private let replacements: [(name: String, with: String)]
 
-    /// Names that are so common or short that they tell nobody, and would be replaced in other words.
+    /// Names that are so common or short that they identify nobody, and would be replaced in other words.
     private static let common: Set<String> = ["root", "user", "debian", "ubuntu", "localhost", "guise"]
     private static let shortest = 3
 

@@ -113,14 +113,14 @@ extension System {
     func path(_ folder: UserFolder) -> String? { folder.path(in: environment) }
 
     /// `$XDG_RUNTIME_DIR`; nil if it is not set.
-    var runtime: String? { environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+    var runtime: String? { UserFolder.runtime(in: environment) }
     /// The command or instruction that fixes a session without XDG_RUNTIME_DIR, as su and sudo leave it.
     var findRuntime: String {
-        let folder = "/run/user/\(user)"
+        let folder = UserFolder.loginRuntime(of: user)
         return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, not through su or sudo"
     }
     /// The path of the control socket; nil without a runtime folder.
-    var socket: String? { runtime.map { "\($0)/guise/control.sock" } }
+    var socket: String? { UserFolder.controlSocket(in: environment) }
 
     /// A unit's state, from the user's systemd; nil if no user manager answers.
     func unit(_ name: String) -> Unit? {
@@ -164,7 +164,7 @@ struct Unit {
     var isStarting: Bool { has("ActiveState", "activating") }
     var hasFailed: Bool { has("ActiveState", "failed") }
     /// The unit's last status message; empty if it has none.
-    var words: String { properties["StatusText"] ?? "" }
+    var statusText: String { properties["StatusText"] ?? "" }
     /// The path of the program that the unit starts, from "{ path=/usr/bin/guise ; argv[]=... }".
     var program: String? {
         properties["ExecStart"]?.split(separator: " ").first { $0.hasPrefix("path=") }.map { String($0.dropFirst(5)) }

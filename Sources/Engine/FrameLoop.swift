@@ -147,7 +147,7 @@ package struct FrameLoop: ~Copyable {
             pollReaders(at: now, &pipeline)
             reportStatus(at: now)
             try updateCameraState(at: now, &pipeline)
-            guard try wait(at: now) else { return .asked }
+            guard try wait(at: now) else { return .requested }
             try recomposeLastFrame(&pipeline)
             switch try dequeueFrame(&pipeline) {
             case .end: return .sourceEnded
@@ -155,13 +155,13 @@ package struct FrameLoop: ~Copyable {
             case .nothing: try publishPlaceholder(pipeline)
             }
         }
-        return .asked
+        return .requested
     }
 
     /// The reason that the loop ended.
     package enum Ending {
         /// A signal or a client requested it.
-        case asked
+        case requested
         /// The source has no more frames.
         case sourceEnded
     }
@@ -293,7 +293,7 @@ package struct FrameLoop: ~Copyable {
         }
         forgetPicture()
         dependencies.cameraController.returnSource(ending, isReplaced ? nil : problem)
-        (loopStatus.faces, loopStatus.predicted, loopStatus.facePlaces) = (0, 0, FacePlaces())
+        (loopStatus.faces, loopStatus.predicted, loopStatus.facePlacements) = (0, 0, FacePlacements())
     }
 
     /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
@@ -505,7 +505,7 @@ package struct FrameLoop: ~Copyable {
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count
-        loopStatus.facePlaces = pipeline.facePlaces
+        loopStatus.facePlacements = pipeline.facePlacements
         loopStatus.predicted = 0
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             loopStatus.predicted += 1
@@ -533,7 +533,7 @@ package struct FrameLoop: ~Copyable {
             do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
                 // A full disk ends a file output, but not the call.
                 output.drop()
-                log("guise: \(error)", .error)
+                logError(error)
             }
         }
         settings.recorder?.enqueue(frame)

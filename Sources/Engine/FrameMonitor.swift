@@ -2,7 +2,7 @@ import Frames
 import Privacy
 import Track
 
-/// What shows the frames beside the outputs, such as the previews of the page: the published picture, and the same
+/// What shows the frames in addition to the outputs, such as the previews of the page: the published picture, and the
 /// picture without masks. The frame loop calls it for each frame, so no method waits, or allocates once warm.
 package protocol FrameMonitor: Sendable {
     /// Whether either picture has a viewer.

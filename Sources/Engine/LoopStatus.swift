@@ -20,7 +20,7 @@ package struct LoopStatus: Equatable, Sendable {
     package var faces = 0
     package var predicted = 0
     /// Where these faces are.
-    package var facePlaces = FacePlaces()
+    package var facePlacements = FacePlacements()
     /// The number of frames of the source that were masked and published.
     package var frames = 0
     /// The number of placeholders and repeated frames.

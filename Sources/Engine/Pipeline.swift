@@ -53,7 +53,7 @@ package struct Pipeline: ~Copyable {
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
     package private(set) var monitoredFaces: [Face] = []
     /// Where the faces of the last frame are.
-    package private(set) var facePlaces = FacePlaces()
+    package private(set) var facePlacements = FacePlacements()
     /// Landmarks that somebody has placed by hand, for photos.
     package var corrections: [FaceCorrection] = []
     /// The indices of the `corrections` that belong to no face of the last photo.
@@ -66,7 +66,7 @@ package struct Pipeline: ~Copyable {
     /// The source of changed masks while frames flow; nil if the masks are fixed.
     private let loader: MaskLoader?
     /// The generation of the masks, from `loader`.
-    private var seen = 0
+    private var maskGeneration = 0
     /// The layout of the composed frames, unless another size was requested.
     private let outputLayout: FrameLayout
     /// The size that was requested last.
@@ -143,7 +143,7 @@ package struct Pipeline: ~Copyable {
     }
 
     /// True if the masks have changed since the last frame.
-    package var hasMaskUpdate: Bool { loader?.hasUpdate(since: seen) ?? false }
+    package var hasMaskUpdate: Bool { loader?.hasUpdate(since: maskGeneration) ?? false }
 
     /// Composes the last frame again, with the faces that were found in it.
     /// - Returns: false if the result must not be shown.
@@ -226,7 +226,7 @@ package struct Pipeline: ~Copyable {
         let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         let placement = scaler?.map ?? .identity
-        updateFacePlaces(placement)
+        updateFacePlacements(placement)
         let hidden = withPolicy(compositor.hidden)
         let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
@@ -273,15 +273,15 @@ package struct Pipeline: ~Copyable {
 
     /// Adopts masks that were loaded since the last frame, and the size of the picture that they were loaded for.
     private mutating func adoptMasks() {
-        guard let loader, let fresh = loader.update(since: &seen) else { return }
+        guard let loader, let fresh = loader.update(since: &maskGeneration) else { return }
         loader.recycle(compositor.replaceMasks(with: fresh.masks))
         if fresh.size != gate.layout.size { gate.resize(to: outputLayout.resized(to: fresh.size)) }
     }
 
-    private mutating func updateFacePlaces(_ placement: Affine) {
-        facePlaces = FacePlaces()
+    private mutating func updateFacePlacements(_ placement: Affine) {
+        facePlacements = FacePlacements()
         for i in tracker.faces.indices {
-            facePlaces.append(FacePlace(tracker.faces[i]).moved(by: placement), in: gate.layout)
+            facePlacements.append(FacePlacement(tracker.faces[i]).moved(by: placement), in: gate.layout)
         }
     }
 

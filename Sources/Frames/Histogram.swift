@@ -18,10 +18,10 @@ public struct Histogram: Sendable {
         total += 1
     }
 
-    /// The duration in milliseconds that the given share (0...1) of all durations does not exceed; 0 if none was
+    /// The duration in milliseconds that the given fraction (0...1) of all durations does not exceed; 0 if none was
     /// counted.
-    public func percentile(_ share: Double) -> Double {
-        let rank = max(1, Int((share * Double(total)).rounded(.up)))
+    public func percentile(_ fraction: Double) -> Double {
+        let rank = max(1, Int((fraction * Double(total)).rounded(.up)))
         var passed = 0
         for i in counts.indices {
             passed += Int(counts[i])

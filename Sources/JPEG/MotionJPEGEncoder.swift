@@ -74,9 +74,10 @@ public struct MotionJPEGEncoder: ~Copyable {
         guard count > MotionJPEG.rate else { return nil }
         for i in 0..<Self.fade {
             let (old, new) = (newest[(next + i) % Self.fade], beginning[i])
-            let share = i + 1
+            let weight = i + 1
             let mixed = old.indices.map { at in
-                UInt8((Int(old[at]) * (Self.fade + 1 - share) + Int(new[at]) * share + Self.fade / 2) / (Self.fade + 1))
+                UInt8(
+                    (Int(old[at]) * (Self.fade + 1 - weight) + Int(new[at]) * weight + Self.fade / 2) / (Self.fade + 1))
             }
             encode(mixed)
         }

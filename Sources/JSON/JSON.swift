@@ -29,7 +29,7 @@ public struct JSON: Equatable, Sendable {
     /// The line of the value's beginning, counted from 1; 0 for a value that was not parsed.
     public let line: Int
 
-    /// The deepest nesting that is accepted: no file of ours needs more, and an untrusted one must not exhaust the
+    /// The deepest nesting that is accepted: no file of Guise needs more, and an untrusted one must not exhaust the
     /// stack.
     static let depthLimit = 32
     /// The most keys of one object, since each key is compared with all previous ones.

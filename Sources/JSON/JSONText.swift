@@ -125,21 +125,21 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
 
 extension JSON {
     /// The value in readable form on several lines: four spaces per level; what fits on one line stays on one.
-    public var pages: String { pages(indent: "") }
+    public var prettyText: String { prettyText(indent: "") }
 
     /// The longest line, in characters.
     private static let line = 100
 
-    private func pages(indent: String) -> String {
+    private func prettyText(indent: String) -> String {
         let oneLine = spaced
         guard indent.count + oneLine.count > Self.line || indent.isEmpty else { return oneLine }
         let inner = indent + "    "
         switch value {
         case .object(let members) where !members.isEmpty:
-            let rows = members.map { "\(inner)\(JSON($0.key).text): \($0.value.pages(indent: inner))" }
+            let rows = members.map { "\(inner)\(JSON($0.key).text): \($0.value.prettyText(indent: inner))" }
             return "{\n\(rows.joined(separator: ",\n"))\n\(indent)}"
         case .array(let elements) where !elements.isEmpty:
-            let rows = elements.map { "\(inner)\($0.pages(indent: inner))" }
+            let rows = elements.map { "\(inner)\($0.prettyText(indent: inner))" }
             return "[\n\(rows.joined(separator: ",\n"))\n\(indent)]"
         default: return oneLine
         }

@@ -28,9 +28,9 @@ public final class BackgroundPicture: Sendable {
     let height: Int
     let planes: [[UInt8]]
 
-    /// - Parameter pixels: words of Y, U and V from the lowest byte up, row by row.
+    /// - Parameter pixels: Y, U and V from the lowest byte up, row by row.
     public init(width: Int, height: Int, pixels: Span<UInt32>) {
-        precondition(pixels.count == width * height, "a picture needs a word per pixel")
+        precondition(pixels.count == width * height, "a picture needs width * height pixels")
         (self.width, self.height) = (width, height)
         var planes = [[UInt8]](repeating: [], count: 3)
         for shift in 0..<3 {

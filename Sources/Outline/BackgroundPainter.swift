@@ -8,7 +8,7 @@ public struct BackgroundPainter: ~Copyable {
     private var back = VectorBuffer<Int16>(count: 0)
     /// The gradient that `back` holds; nil if it holds something else.
     private var gradient: (start: SIMD3<Float>, end: SIMD3<Float>)?
-    /// The room's own colour beside the person, likewise, for backgrounds that replace it.
+    /// The room's own colour beside the person, in the same form, for backgrounds that replace it.
     private var room = VectorBuffer<Int16>(count: 0)
     private var weights = VectorBuffer<Float>(count: 0)
     private var weighted = VectorBuffer<Float>(count: 0)
@@ -117,13 +117,13 @@ public struct BackgroundPainter: ~Copyable {
 
     private mutating func prepare(_ width: Int) {
         if back.count == 0 {
-            back = VectorBuffer<Int16>(count: 3 * PictureCells.count)
-            room = VectorBuffer<Int16>(count: 3 * PictureCells.count)
-            weights = VectorBuffer<Float>(count: PictureCells.count)
-            weighted = VectorBuffer<Float>(count: PictureCells.count)
-            let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+            back = VectorBuffer<Int16>(count: 3 * DownsampledFrame.count)
+            room = VectorBuffer<Int16>(count: 3 * DownsampledFrame.count)
+            weights = VectorBuffer<Float>(count: DownsampledFrame.count)
+            weighted = VectorBuffer<Float>(count: DownsampledFrame.count)
+            let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
             scratch = VectorBuffer<Float>(
-                count: 2 * PictureCells.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
+                count: 2 * DownsampledFrame.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
             spans.reserveCapacity(2 * Self.maxRadius + 1)
         }
         guard length != width + 64 else { return }
@@ -136,13 +136,13 @@ public struct BackgroundPainter: ~Copyable {
     private mutating func fill(_ start: SIMD3<Float>, _ end: SIMD3<Float>) {
         guard gradient?.start != start || gradient?.end != end else { return }
         gradient = (start, end)
-        let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+        let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
         for row in 0..<rows {
             for column in 0..<columns {
-                let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
-                let color = (start + (end - start) * share) * Self.unit + 0.5
+                let fraction = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
+                let color = (start + (end - start) * fraction) * Self.unit + 0.5
                 let i = row * columns + column
-                for plane in 0..<3 { unsafe back.base[plane * PictureCells.count + i] = Int16(color[plane]) }
+                for plane in 0..<3 { unsafe back.base[plane * DownsampledFrame.count + i] = Int16(color[plane]) }
             }
         }
     }
@@ -150,10 +150,10 @@ public struct BackgroundPainter: ~Copyable {
     /// Blurs the room's cells by discs, without the person: each cell counts as much as it shows of the room.
     /// - Parameter radius: relative to the picture's height.
     @unsafe private mutating func blur(
-        _ cells: inout PictureCells, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
+        _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
         into result: UnsafeMutablePointer<Int16>, _ kernels: UnsafePointer<coutline_kernels>
     ) {
-        let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
+        let (columns, rows, count) = (DownsampledFrame.columns, DownsampledFrame.rows, DownsampledFrame.count)
         let aspect = Float(cells.layout.height) / Float(cells.layout.width)
         let most = Float(Self.maxRadius)
         let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
@@ -188,7 +188,7 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Paints the background's pixels of all rows.
     @unsafe private mutating func paint(
-        _ content: Content, _ opacity: Float, _ cells: inout PictureCells, _ outline: borrowing OutlineTracker,
+        _ content: Content, _ opacity: Float, _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker,
         _ frame: inout Frame, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (lines, length) = unsafe (lines.base, length)
@@ -206,7 +206,7 @@ public struct BackgroundPainter: ~Copyable {
                         length: length, matte: matte, bytes: bytes)
                     unsafe cells.across.withSteps { luma in
                         unsafe cells.acrossChroma.withSteps { chroma in
-                            for interval in 0...PictureCells.rows {
+                            for interval in 0...DownsampledFrame.rows {
                                 unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
                             }
                         }
@@ -274,8 +274,8 @@ public struct BackgroundPainter: ~Copyable {
     ) {
         let rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
         guard !rows.isEmpty else { return }
-        unsafe cellRows = (max(0, interval - 1), min(PictureCells.rows - 1, interval))
-        let all = GapRun(first: 0, end: PictureCells.columns + 1, content: .background)
+        unsafe cellRows = (max(0, interval - 1), min(DownsampledFrame.rows - 1, interval))
+        let all = GapRun(first: 0, end: DownsampledFrame.columns + 1, content: .background)
         var next = unsafe isWhole ? all : contents.run(from: 0, interval)
         while let run = next {
             if run.content != .person {
@@ -291,7 +291,7 @@ public struct BackgroundPainter: ~Copyable {
     private mutating func expandBack(_ luma: coutline_steps, _ chroma: coutline_steps) {
         guard unsafe content.hasCells, unsafe lastRow < cellRows.lower else { return }
         for row in unsafe max(cellRows.upper, lastRow + 1)...cellRows.lower {
-            unsafe expand(back, row, 0, PictureCells.columns + 1, to: row & 1, luma, chroma)
+            unsafe expand(back, row, 0, DownsampledFrame.columns + 1, to: row & 1, luma, chroma)
         }
         unsafe lastRow = cellRows.lower
     }
@@ -309,7 +309,7 @@ public struct BackgroundPainter: ~Copyable {
         _ chroma: coutline_steps
     ) {
         for plane in 0..<(unsafe layout.chroma != nil ? 3 : 1) {
-            let from = unsafe cells + plane * PictureCells.count + row * PictureCells.columns
+            let from = unsafe cells + plane * DownsampledFrame.count + row * DownsampledFrame.columns
             let to = unsafe lines + (line + 2 * plane) * length
             unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
         }
@@ -329,15 +329,15 @@ public struct BackgroundPainter: ~Copyable {
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
         guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
-        var share = unsafe row + start
+        var coverage = unsafe row + start
         if shift.x == 1, unsafe !isWhole && needsMatte(run) {
             let halved = unsafe samples + 9 * length
             unsafe kernels.pointee.halve(row + 2 * first, CInt(count), halved)
-            unsafe share = UnsafePointer(halved)
+            unsafe coverage = UnsafePointer(halved)
         }
         func plane(_ plane: Int, _ site: SampleSite) -> UnsafePointer<UInt8> {
             let line = unsafe bytes + site.offset + (y >> shift.y) * site.stride
-            return unsafe paint(plane, run, y, first, count, below, line, site.step, share)
+            return unsafe paint(plane, run, y, first, count, below, line, site.step, coverage)
         }
         let (u, v) = unsafe (plane(1, chroma.u), plane(2, chroma.v))
         guard unsafe layout.format.isPacked else { return }
@@ -361,7 +361,7 @@ public struct BackgroundPainter: ~Copyable {
             samples + (6 + plane) * length + start
         )
         let line = unsafe lines + 2 * plane * length + start
-        let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
+        let coverage = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe content {
         case .background(.blur), .background(.gradient):
@@ -384,13 +384,13 @@ public struct BackgroundPainter: ~Copyable {
             unsafe made = own
             unsafe kernels.pointee.gather(out, CInt(step), width, own)
             switch unsafe content {
-            case .background(.blur): unsafe kernels.pointee.lay(other, share, width, own)
+            case .background(.blur): unsafe kernels.pointee.lay(other, coverage, width, own)
             case .background(.gradient), .background(.picture), .frame:
                 unsafe kernels.pointee.mix(line + 6 * length, line + 7 * length, below, width, beside)
-                unsafe kernels.pointee.replace(other, beside, share, zero, width, own)
+                unsafe kernels.pointee.replace(other, beside, coverage, zero, width, own)
             case .background(.adjusted(let gain, let offset)):
                 let factor = unsafe 1 + (gain[plane] - 1) * opacity
-                unsafe kernels.pointee.adjust(share, factor, offset[plane] * opacity, zero, width, own)
+                unsafe kernels.pointee.adjust(coverage, factor, offset[plane] * opacity, zero, width, own)
             }
         }
         if unsafe !layout.format.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
@@ -409,9 +409,9 @@ public struct BackgroundPainter: ~Copyable {
     let samples: UnsafeMutablePointer<UInt8>
     let length: Int
 
-    func draw(_ contents: [UInt8], _ cells: borrowing PictureCells) {
+    func draw(_ contents: [UInt8], _ cells: borrowing DownsampledFrame) {
         let (luma, chroma) = (cells.across.starts, cells.acrossChroma.starts)
-        for interval in 0...PictureCells.rows {
+        for interval in 0...DownsampledFrame.rows {
             let rows = Int(cells.down.starts[interval])..<Int(cells.down.starts[interval + 1])
             guard !rows.isEmpty else { continue }
             var first = 0
@@ -428,17 +428,17 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Lays a run of a row: its luma, and its chroma if the row has any.
     private func draw(_ y: Int, _ pixels: Range<Int>, _ pairs: Range<Int>, isEdge: Bool) {
-        let (share, site, shift) = unsafe (matte + y * layout.width, layout.luma, layout.format.chromaShift)
-        unsafe lay(site, y, pixels, isEdge ? share + pixels.lowerBound : nil)
+        let (coverage, site, shift) = unsafe (matte + y * layout.width, layout.luma, layout.format.chromaShift)
+        unsafe lay(site, y, pixels, isEdge ? coverage + pixels.lowerBound : nil)
         guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, !pairs.isEmpty else { return }
         var beside: UnsafePointer<UInt8>?
         if isEdge {
             if shift.x == 1 {
                 let halved = unsafe samples + 2 * length
-                unsafe kernels.pointee.halve(share + 2 * pairs.lowerBound, CInt(pairs.count), halved)
+                unsafe kernels.pointee.halve(coverage + 2 * pairs.lowerBound, CInt(pairs.count), halved)
                 unsafe beside = UnsafePointer(halved)
             } else {
-                unsafe beside = share + pairs.lowerBound
+                unsafe beside = coverage + pairs.lowerBound
             }
         }
         unsafe lay(chroma.u, y >> shift.y, pairs, beside)
@@ -448,15 +448,15 @@ public struct BackgroundPainter: ~Copyable {
     /// Lays samples of one component.
     /// - Parameters:
     ///   - y: the row of samples.
-    ///   - share: the person's of each sample; nil: all of them.
-    private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ share: UnsafePointer<UInt8>?) {
+    ///   - coverage: how much of each sample is a person, 0 to 255; nil: none of them is one.
+    private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ coverage: UnsafePointer<UInt8>?) {
         guard !columns.isEmpty else { return }
         let (at, count) = (site.offset + y * site.stride + columns.lowerBound * site.step, CInt(columns.count))
         let (own, drawn) = unsafe (samples, samples + length)
         unsafe kernels.pointee.gather(before + at, CInt(site.step), count, own)
-        if let share = unsafe share {
+        if let coverage = unsafe coverage {
             unsafe kernels.pointee.gather(bytes + at, CInt(site.step), count, drawn)
-            unsafe kernels.pointee.lay(drawn, share, count, own)
+            unsafe kernels.pointee.lay(drawn, coverage, count, own)
         }
         unsafe kernels.pointee.scatter(own, CInt(site.step), count, bytes + at)
     }

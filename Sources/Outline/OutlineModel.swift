@@ -4,7 +4,7 @@ import SystemKit
 /// A network that finds people: MediaPipe's selfie segmentation, prepared for this processor. Immutable, so that it can
 /// be loaded on one thread and used on another.
 public final class OutlineModel: Sendable {
-    /// A step of the network, with the places of its floats in `weights` and in the working memory.
+    /// A step of the network, with the offsets of its floats in `weights` and in the working memory.
     struct Step: Sendable {
         let operation: NetworkGraph.Kind
         let activation: Int32
@@ -48,7 +48,7 @@ public final class OutlineModel: Sendable {
             try self.init(graph)
         } catch { throw Self.unusable(path, error.reason) }
         let (given, made) = (graph.values[graph.input], graph.values[graph.output])
-        guard (given.width, given.height, given.channels) == (PictureCells.columns, PictureCells.rows, 3),
+        guard (given.width, given.height, given.channels) == (DownsampledFrame.columns, DownsampledFrame.rows, 3),
             (made.width, made.height, made.channels) == (given.width, given.height, 1), outputStride == 1
         else { throw Self.unusable(path, "it is another model: selfie_segmentation_landscape.tflite is needed") }
     }
@@ -143,7 +143,7 @@ public final class OutlineModel: Sendable {
         }
     }
 
-    /// The places of all values in the working memory. Values that are not needed at the same time share memory.
+    /// The offsets of all values in the working memory. Values that are not needed at the same time share memory.
     private struct Memory {
         var offsets: [Int]
         var scratch = 0

@@ -23,10 +23,10 @@ import COutline
     /// Computes the mask of a picture.
     /// - Returns: the mask, which stays until the next run.
     @unsafe mutating func run(
-        _ cells: borrowing PictureCells, _ kernels: UnsafePointer<coutline_kernels>
+        _ cells: borrowing DownsampledFrame, _ kernels: UnsafePointer<coutline_kernels>
     ) -> UnsafePointer<Float> {
         unsafe kernels.pointee.rgb(
-            cells.y.base, cells.u.base, cells.v.base, PictureCells.count, cells.layout.range == .limited ? 1 : 0,
+            cells.y.base, cells.u.base, cells.v.base, DownsampledFrame.count, cells.layout.range == .limited ? 1 : 0,
             memory.base + model.input)
         _ = run()
         return unsafe UnsafePointer(memory.base + model.output)

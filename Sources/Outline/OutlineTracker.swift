@@ -4,30 +4,30 @@ import SystemKit
 
 /// The outline of all people in a video: a matte for every frame, from 0 (background) to 255 (person).
 ///
-/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is settled over time, and brought
-/// to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once warm,
-/// nothing allocates.
+/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is smoothed over time, and
+/// brought to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once
+/// warm, nothing allocates.
 public struct OutlineTracker: ~Copyable {
     /// What the matte is in a gap between the centres of cells.
     enum Content: UInt8 { case background, edge, person }
 
-    static let columns = PictureCells.columns
-    static let rows = PictureCells.rows
+    static let columns = DownsampledFrame.columns
+    static let rows = DownsampledFrame.rows
 
     /// Seconds between runs of the network while little moves, and while much does.
     private static let (calmInterval, busyInterval) = (1 / 15.5, 1 / 31.0)
     /// Seconds between runs while frames are late, whatever moves, and for which that stays so after the last late
     /// frame.
     private static let (lateInterval, lateness) = (1 / 8.0, 1.0)
-    /// The share of cells that must have changed since the last run for the shorter interval. A talking head changes
+    /// The fraction of cells that must have changed since the last run for the shorter interval. A talking head changes
     /// less, a waving arm or a moved camera more.
     private static let busyShare: Float = 0.03
     /// The difference of mean luma, in samples, from which a cell counts as changed, and from which entirely. Noise is
     /// less than 2 in a cell.
     private static let changed: (Float, Float) = (5, 14)
-    /// The share of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
-    /// square root of share / (2 - share), 0.38.
-    private static let settling: Float = 0.25
+    /// The fraction of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
+    /// square root of w / (2 - w), 0.38.
+    private static let smoothing: Float = 0.25
     /// Seconds without a frame after which nothing is kept.
     private static let longestGap = 0.5
     /// The radius of the guided filter's window, in cells; and the variance of luma, which is 0 to 1, up to which a
@@ -36,9 +36,9 @@ public struct OutlineTracker: ~Copyable {
     /// The contrast of the matte around one half: the filter's veil, and what the network finds unlikely, is removed.
     private static let contrast: Float = 2.2
 
-    private var cells: PictureCells?
+    private var cells: DownsampledFrame?
     private var network: OutlineNetwork?
-    /// The mask of the network, settled over time; person is 1.
+    /// The mask of the network, smoothed over time; person is 1.
     private(set) var mask = VectorBuffer<Float>(count: 0)
     /// Tells the main person from others; nil until that is asked for.
     private var selector: PersonSelector?
@@ -54,14 +54,14 @@ public struct OutlineTracker: ~Copyable {
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
     private(set) var matte: [UInt8] = []
-    /// Luma of each pixel, settled over time where the matte has an edge, so that the camera's noise does not flicker
+    /// Luma of each pixel, smoothed over time where the matte has an edge, so that the camera's noise does not flicker
     /// in it. Older elsewhere.
-    private var settledLuma = VectorBuffer<UInt8>(count: 0)
+    private var denoisedLuma = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
     /// When the network ran last, and when the last frame was measured; seconds.
     private var ran: Double?
-    private var seen: Double?
+    private var lastTime: Double?
 
     /// Whether frames are published too late. Then the network runs less often, and the matte has half the rows; the
     /// first frame of a scene still gets its own outline.
@@ -85,7 +85,7 @@ public struct OutlineTracker: ~Copyable {
 
     /// Forgets the outline, for another scene.
     public mutating func reset() {
-        (ran, seen, lastLate, isFresh, hasMainPerson) = (nil, nil, nil, false, false)
+        (ran, lastTime, lastLate, isFresh, hasMainPerson) = (nil, nil, nil, false, false)
         selector?.reset()
     }
 
@@ -109,20 +109,20 @@ public struct OutlineTracker: ~Copyable {
         heads: borrowing [OutlineHead] = [], at time: Double
     ) {
         let start = threadTime()
-        let isSame = isFresh && seen == time && network?.model === model
+        let isSame = isFresh && lastTime == time && network?.model === model
         // The second matte of a frame adds to the first one's cost.
         let spent = isSame ? cost : 0
         defer { cost = spent + threadTime() - start }
         let kernels = unsafe coutline_kernels(model.map { $0.isWide ? 1 : 0 } ?? coutline_is_wide())
         prepare(frame.layout, model)
-        if isFresh, seen == time {
+        if isFresh, lastTime == time {
             guard subject != self.subject, var cells = cells.take() else { return }
             select(subject, heads)
             unsafe draw(frame, &cells, kernels)
             self.cells = consume cells
             return
         }
-        if let seen, time < seen || time > seen + Self.longestGap { reset() }
+        if let lastTime, time < lastTime || time > lastTime + Self.longestGap { reset() }
         guard var cells = cells.take() else { return }
         unsafe cells.measure(frame, kernels)
         if missesDeadline { lastLate = time }
@@ -130,28 +130,28 @@ public struct OutlineTracker: ~Copyable {
             unsafe runIfDue(&cells, kernels, at: time)
             select(subject, heads)
             unsafe draw(frame, &cells, kernels)
-            (seen, isFresh) = (time, true)
+            (lastTime, isFresh) = (time, true)
         }
         self.cells = consume cells
     }
 
-    /// Finds the people in a frame without making a matte, for `share`.
+    /// Finds the people in a frame without making a matte, for `coverage`.
     /// - Parameter time: seconds, by the source's clock. If `update` was called for the same frame, nothing is left to
     ///   do.
     public mutating func probe(_ frame: borrowing Frame, _ model: OutlineModel, at time: Double) {
-        guard !(isFresh && seen == time && network?.model === model) else { return }
+        guard !(isFresh && lastTime == time && network?.model === model) else { return }
         let start = threadTime()
         let kernels = unsafe coutline_kernels(model.isWide ? 1 : 0)
         prepare(frame.layout, model)
         if var cells = cells.take() {
             unsafe cells.measure(frame, kernels)
             if let fresh = unsafe network?.run(cells, kernels) {
-                unsafe mask.base.update(from: fresh, count: PictureCells.count)
+                unsafe mask.base.update(from: fresh, count: DownsampledFrame.count)
                 runs += 1
             }
             self.cells = consume cells
         }
-        // The mask was not settled over time, so the next `update` must not build on it.
+        // The mask was not smoothed over time, so the next `update` must not build on it.
         reset()
         cost = threadTime() - start
     }
@@ -159,7 +159,7 @@ public struct OutlineTracker: ~Copyable {
     /// How much of a place belongs to people, 0...1, as the network saw it in the last frame that was given to `probe`
     /// or `update`: without fine edges. Nil less than a cell from the frame's edge, or outside of it.
     /// - Parameter point: in pixels of the frame.
-    public func share(at point: Point) -> Float? {
+    public func coverage(at point: Point) -> Float? {
         let at = point / cellSize - 0.5
         guard at.x > 0.5, at.y > 0.5, at.x < Float(Self.columns) - 1.5, at.y < Float(Self.rows) - 1.5 else {
             return nil
@@ -184,27 +184,27 @@ public struct OutlineTracker: ~Copyable {
         }
         guard cells?.layout != layout else { return }
         if scratch.count == 0 {
-            mask = VectorBuffer<Float>(count: PictureCells.count)
-            lastLuma = VectorBuffer<Float>(count: PictureCells.count)
-            change = VectorBuffer<Float>(count: PictureCells.count)
-            a = VectorBuffer<Float>(count: PictureCells.count)
-            b = VectorBuffer<Float>(count: PictureCells.count)
-            scratch = VectorBuffer<Float>(count: 5 * PictureCells.count + 1024)
+            mask = VectorBuffer<Float>(count: DownsampledFrame.count)
+            lastLuma = VectorBuffer<Float>(count: DownsampledFrame.count)
+            change = VectorBuffer<Float>(count: DownsampledFrame.count)
+            a = VectorBuffer<Float>(count: DownsampledFrame.count)
+            b = VectorBuffer<Float>(count: DownsampledFrame.count)
+            scratch = VectorBuffer<Float>(count: 5 * DownsampledFrame.count + 1024)
         }
         reset()
-        cells = PictureCells(layout)
+        cells = DownsampledFrame(layout)
         cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
-        settledLuma = VectorBuffer<UInt8>(count: matte.count)
+        denoisedLuma = VectorBuffer<UInt8>(count: matte.count)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
     }
 
     /// Runs the network if its last mask is too old.
     private mutating func runIfDue(
-        _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>, at time: Double
+        _ cells: inout DownsampledFrame, _ kernels: UnsafePointer<coutline_kernels>, at time: Double
     ) {
-        let count = PictureCells.count
+        let count = DownsampledFrame.count
         let changed = unsafe kernels.pointee.change(
             cells.y.base, lastLuma.base, count, Self.changed.0, Self.changed.1, change.base)
         if let ran {
@@ -216,7 +216,7 @@ public struct OutlineTracker: ~Copyable {
         if ran == nil {
             unsafe mask.base.update(from: fresh, count: count)
         } else {
-            unsafe kernels.pointee.settle(fresh, change.base, count, Self.settling, mask.base)
+            unsafe kernels.pointee.smooth(fresh, change.base, count, Self.smoothing, mask.base)
         }
         unsafe lastLuma.base.update(from: cells.y.base, count: count)
         ran = time
@@ -224,7 +224,7 @@ public struct OutlineTracker: ~Copyable {
     }
 
     /// Whether the outline takes as little time as it can.
-    private var isHurried: Bool { lastLate.map { (seen ?? $0) - $0 < Self.lateness } ?? false }
+    private var isHurried: Bool { lastLate.map { (lastTime ?? $0) - $0 < Self.lateness } ?? false }
 
     /// Makes the mask of what the matte shows.
     private mutating func select(
@@ -232,13 +232,13 @@ public struct OutlineTracker: ~Copyable {
     ) {
         self.subject = subject
         guard subject != .everybody else { return }
-        if selected.count == 0 { selected = VectorBuffer<Float>(count: PictureCells.count) }
+        if selected.count == 0 { selected = VectorBuffer<Float>(count: DownsampledFrame.count) }
         var selector = selector.take() ?? PersonSelector()
         selector.select(mask, heads, cell: cellSize)
         let (all, kept, out) = unsafe (mask.base, selector.kept.base, selected.base)
         switch subject {
-        case .allButOthers: for i in 0..<PictureCells.count { unsafe out[i] = 1 - (all[i] - kept[i]) }
-        case .mainPerson, .everybody: unsafe out.update(from: kept, count: PictureCells.count)
+        case .allButOthers: for i in 0..<DownsampledFrame.count { unsafe out[i] = 1 - (all[i] - kept[i]) }
+        case .mainPerson, .everybody: unsafe out.update(from: kept, count: DownsampledFrame.count)
         }
         hasMainPerson = selector.isKeeping
         self.selector = consume selector
@@ -246,7 +246,7 @@ public struct OutlineTracker: ~Copyable {
 
     /// Draws the matte at the frame's size.
     private mutating func draw(
-        _ frame: borrowing Frame, _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>
+        _ frame: borrowing Frame, _ cells: inout DownsampledFrame, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (columns, rows) = (Self.columns, Self.rows)
         unsafe kernels.pointee.guide(
@@ -258,7 +258,7 @@ public struct OutlineTracker: ~Copyable {
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
         let (across, down, isHurried) = (cells.across, cells.down, isHurried)
-        let settled = unsafe settledLuma.base
+        let denoised = unsafe denoisedLuma.base
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             unsafe matte.withUnsafeMutableBufferPointer { matte in
                 unsafe across.withSteps { steps in
@@ -293,7 +293,7 @@ public struct OutlineTracker: ~Copyable {
                                 unsafe kernels.pointee.matte(
                                     luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
                                     a1 + start, b1 + start, down.weights[y], CInt(end - start),
-                                    settled + y * width + start, out)
+                                    denoised + y * width + start, out)
                             }
                         }
                     }
@@ -337,7 +337,7 @@ public struct OutlineTracker: ~Copyable {
     }
 
     /// Lends what painting a background needs: the cells of the last frame, and the coefficients of its matte.
-    mutating func withCells(_ body: (inout PictureCells, _ outline: borrowing OutlineTracker) -> Void) {
+    mutating func withCells(_ body: (inout DownsampledFrame, _ outline: borrowing OutlineTracker) -> Void) {
         guard var current = cells.take() else { return }
         body(&current, self)
         cells = consume current
@@ -373,12 +373,13 @@ extension CellSteps {
     @unsafe func withSteps(_ body: (coutline_steps) -> Void) {
         unsafe starts.withUnsafeBufferPointer { starts in
             unsafe weights.withUnsafeBufferPointer { weights in
-                unsafe shares.withUnsafeBufferPointer { shares in
+                unsafe fixedWeights.withUnsafeBufferPointer { fixedWeights in
                     guard let starts = starts.baseAddress, let weights = weights.baseAddress,
-                        let shares = shares.baseAddress
+                        let fixedWeights = fixedWeights.baseAddress
                     else { return }
                     let cells = CInt(self.starts.count - 2)
-                    unsafe body(coutline_steps(cells: cells, starts: starts, weights: weights, shares: shares))
+                    unsafe body(
+                        coutline_steps(cells: cells, starts: starts, weights: weights, fixed_weights: fixedWeights))
                 }
             }
         }

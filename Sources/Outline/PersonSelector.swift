@@ -12,7 +12,7 @@ public enum OutlineSubject: Equatable, Sendable {
 
 /// A head in the frame, by which people in an outline are distinguished.
 public struct OutlineHead: Sendable {
-    /// The middle between the eyes, pixels.
+    /// The midpoint of the eyes, pixels.
     let center: Point
     /// The distance between the eyes, pixels.
     let size: Float
@@ -28,26 +28,26 @@ public struct OutlineHead: Sendable {
 /// what is connected, people who do by whose head is nearest. Once made, nothing allocates.
 struct PersonSelector: ~Copyable {
     /// The mask of the main person; of the frame before, until it is selected again.
-    private(set) var kept = VectorBuffer<Float>(count: PictureCells.count)
+    private(set) var kept = VectorBuffer<Float>(count: DownsampledFrame.count)
     /// Whether somebody was kept.
     private(set) var isKeeping = false
     /// How each cell was reached, or 255; and the cells whose neighbours have yet to be reached.
-    private var reached = [UInt8](repeating: 255, count: PictureCells.count)
+    private var reached = [UInt8](repeating: 255, count: DownsampledFrame.count)
     private var queue: [Int32] = []
 
     /// The mask from which on a cell certainly shows a person, and from which on it may, at the edge.
     private static let (certain, possible): (Float, Float) = (0.3, 0.01)
     /// The width of the edge in cells.
     private static let edge: UInt8 = 3
-    /// The share of a head's distance that counts below the head, where its body is.
+    /// The fraction of a head's distance that counts below the head, where its body is.
     private static let body: Float = 0.25
     /// The distance, in eye distances, from the heads of others within which a cell is theirs, if the main person's
     /// head is not seen.
     private static let reach: Float = 3
     /// The part of the picture that a person covers at least.
-    private static let least = PictureCells.count / 400
+    private static let least = DownsampledFrame.count / 400
 
-    init() { queue.reserveCapacity(PictureCells.count) }
+    init() { queue.reserveCapacity(DownsampledFrame.count) }
 
     /// Forgets the main person.
     mutating func reset() {
@@ -87,7 +87,7 @@ struct PersonSelector: ~Copyable {
 
     /// Starts from the cells of a head.
     private mutating func seed(_ mask: borrowing VectorBuffer<Float>, _ head: OutlineHead, _ cell: Point) {
-        let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+        let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
         let (middle, half) = (head.center / cell, Point(repeating: head.size) / cell)
         guard middle.x.isFinite, middle.y.isFinite, half.x.isFinite, half.y.isFinite else { return }
         func clamped(_ value: Float, _ most: Int) -> Int { Int(max(0, min(Float(most - 1), value))) }
@@ -118,7 +118,7 @@ struct PersonSelector: ~Copyable {
     private mutating func grow(
         _ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point
     ) {
-        let (columns, count) = (PictureCells.columns, PictureCells.count)
+        let (columns, count) = (DownsampledFrame.columns, DownsampledFrame.count)
         var next = 0
         while next < queue.count {
             let i = Int(queue[next])
@@ -133,10 +133,10 @@ struct PersonSelector: ~Copyable {
                     default: i + columns
                     }
                 guard j >= 0, j < count, reached[j] == 255 else { continue }
-                let share = unsafe mask.base[j]
+                let coverage = unsafe mask.base[j]
                 // From the edge, nothing but more of the edge is reached: not the next person.
-                let isCertain = step == 0 && share > Self.certain
-                guard isCertain || share > Self.possible && step < Self.edge, owns(j, heads, main, cell) else {
+                let isCertain = step == 0 && coverage > Self.certain
+                guard isCertain || coverage > Self.possible && step < Self.edge, owns(j, heads, main, cell) else {
                     continue
                 }
                 reach(j, isCertain ? 0 : step + 1)
@@ -147,7 +147,7 @@ struct PersonSelector: ~Copyable {
     /// Whether a cell is nearer to the main person than to others.
     private func owns(_ i: Int, _ heads: borrowing [OutlineHead], _ main: Int?, _ cell: Point) -> Bool {
         guard heads.count > (main == nil ? 0 : 1) else { return true }
-        let center = Point(Float(i % PictureCells.columns) + 0.5, Float(i / PictureCells.columns) + 0.5) * cell
+        let center = Point(Float(i % DownsampledFrame.columns) + 0.5, Float(i / DownsampledFrame.columns) + 0.5) * cell
         func distance(_ head: OutlineHead) -> Float {
             let away = center - head.center
             return Point(away.x, away.y > 0 ? away.y * Self.body : away.y).length / head.size

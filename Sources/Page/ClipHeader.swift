@@ -1,4 +1,4 @@
-/// The first bytes of clips, by which an upload that is none is refused before a decoder starts.
+/// The first bytes of clips. Other uploads are refused before a decoder starts.
 public enum ClipHeader {
     /// Whether a file begins like a clip: MP4 and MOV, WebM and MKV, AVI, or GIF.
     public static func isClip(_ bytes: [UInt8]) -> Bool {

@@ -9,9 +9,9 @@ enum FaceOverlay {
     private struct LineColor {
         let (y, u, v): (UInt8, UInt8, UInt8)
         /// Bright green, visible on skin and on most masks, for a detected face.
-        static let seen = LineColor(y: 190, u: 70, v: 40)
+        static let detected = LineColor(y: 190, u: 70, v: 40)
         /// Amber, for a predicted face.
-        static let guessed = LineColor(y: 190, u: 30, v: 175)
+        static let predicted = LineColor(y: 190, u: 30, v: 175)
     }
 
     /// Bitmaps of the digits: five rows of three bits each, the highest bit on the left.
@@ -28,7 +28,7 @@ enum FaceOverlay {
     ///   - isMirrored: whether the frame is shown mirrored. The number is then at the top right, mirrored.
     /// - Precondition: the frame is I420.
     static func draw(_ face: borrowing Face, on frame: inout Frame, scale: Float, isMirrored: Bool) {
-        let color = face.state == .predicted ? LineColor.guessed : LineColor.seen
+        let color = face.state == .predicted ? LineColor.predicted : LineColor.detected
         let box = face.box
         // One pixel of line width for every 320 pixels of the picture's width.
         let thick = max(1, frame.layout.width / 320)

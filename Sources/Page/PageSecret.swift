@@ -78,7 +78,7 @@ public struct PageSecretStore: Sendable {
 
     private func write(_ path: String, overwrites: Bool) throws(Problem) -> PageSecret {
         let secret = PageSecret()
-        try makeOwnFolders(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+        try makeOwnFolders(parentFolder(of: path))
         try writeOwnFile(Array(secret.hex.utf8), to: path, overwrites: overwrites)
         return secret
     }

@@ -27,7 +27,7 @@ public struct PhotoFaces: Encodable, Sendable {
         let roll: Float
 
         /// - Parameters:
-        ///   - eyes: the middle between the eyes, pixels.
+        ///   - eyes: the midpoint of the eyes, pixels.
         ///   - eyeDistance: as it would be seen from the front, pixels.
         ///   - roll: the head's rotation in the picture, clockwise in degrees.
         ///   - layout: the layout of the upright photo.
@@ -42,7 +42,7 @@ public struct PhotoFaces: Encodable, Sendable {
     private let width: Int
     private let height: Int
     private let faces: [LandmarkedFace]
-    /// Those of cats too.
+    /// The positions of all faces, those of cats too.
     private let places: [Place]
     /// The landmarks of a mean face from the front, [x, y] in eye distances from the point between the eyes, for faces
     /// that are added by hand.

@@ -14,7 +14,7 @@ public final class Preview: Sendable {
     public enum Picture: String, CaseIterable, Sendable {
         /// The published picture, with masks.
         case after
-        /// The same picture without masks.
+        /// The picture without masks.
         case before
     }
 

@@ -98,6 +98,7 @@ import Synchronization
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
         // This fails only if the child has exited already, and then it needs no limits.
         if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.cpuSeconds ?? 0)) }
+        log("started: \(arguments.joined(separator: " "))", .debug)
     }
 
     deinit {

@@ -173,15 +173,34 @@ public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
 public func writeOwnFile(
     _ bytes: [UInt8], to path: String, overwrites: Bool = false, isDurable: Bool = false
 ) throws(Problem) {
+    try writeWhole(bytes, to: path, mode: 0o600, overwrites: overwrites, isDurable: isDurable)
+}
+
+/// Writes or replaces a file, which keeps its permissions. A new one has those that the process's mask leaves. It is
+/// written to the disk under a random temporary name, then renamed.
+/// - Throws: `system` if the folder cannot be written.
+public func replaceFile(_ bytes: [UInt8], at path: String) throws(Problem) {
+    var status = stat()
+    let kept: mode_t? = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
+    try writeWhole(bytes, to: path, mode: kept, overwrites: true, isDurable: true)
+}
+
+/// - Parameter mode: the file's permissions; nil: those that the process's mask leaves.
+private func writeWhole(
+    _ bytes: [UInt8], to path: String, mode: mode_t?, overwrites: Bool, isDurable: Bool
+) throws(Problem) {
     let part = path + "." + randomFileName() + ".part"
     func problem() -> Problem {
         Problem(
             .system, "cannot write \(path): \(errorMessage(of: errno))",
             fix: "check the free space with df, or choose another folder")
     }
-    let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    // Until its permissions are set, nobody else may open it.
+    let descriptor = unsafe open(
+        part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode == nil ? 0o666 : 0o600)
     guard descriptor >= 0 else { throw problem() }
-    guard writeAll(bytes.span, to: descriptor), !isDurable || fsync(descriptor) == 0,
+    guard mode.map({ fchmod(descriptor, $0) == 0 }) ?? true, writeAll(bytes.span, to: descriptor),
+        !isDurable || fsync(descriptor) == 0,
         overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path)
     else {
         let failure = problem()
@@ -215,6 +234,11 @@ public func removeFile(_ path: String) -> Bool { unsafe remove(path) == 0 }
 /// The last part of a path: a file's name, without its folder.
 public func fileName(of path: String) -> String {
     path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+}
+
+/// The folder of an absolute path; empty for one in the root.
+public func parentFolder(of path: String) -> String {
+    path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
 }
 
 /// Renames a file without replacing an existing one.

@@ -16,10 +16,10 @@ public struct HelperProcess: Sendable {
     private static func path(of name: String, _ purpose: String) throws(Problem) -> String {
         let own = realPath(of: "/proc/self/exe") ?? ""
         let folder = own[..<(own.lastIndex(of: "/") ?? own.startIndex)]
-        let places = ["\(folder)/\(name)", "\(folder)/../libexec/guise/\(name)"]
-        guard let found = places.first(where: isReadable) else {
+        let candidates = ["\(folder)/\(name)", "\(folder)/../libexec/guise/\(name)"]
+        guard let found = candidates.first(where: isReadable) else {
             throw Problem(
-                .missing, "\(name), which \(purpose), is neither at \(places[0]) nor at \(places[1])",
+                .missing, "\(name), which \(purpose), is neither at \(candidates[0]) nor at \(candidates[1])",
                 fix: "run `make build` or `make install` again")
         }
         return found

@@ -2,8 +2,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Prints an error as one line on standard error.
-public func logError(_ what: any Error) { log("guise: \(what)", .error) }
+/// Prints an error as one line on standard error, after the program's name.
+public func logError(_ error: any Error) { log("guise: \(error)", .error) }
+
+/// Prints a warning as one line on standard error, after the program's name.
+public func logWarning(_ message: String) { log("guise: \(message)", .warning) }
 
 /// The severity of a log line, as the journal counts it (sd-daemon(3)).
 public enum LogLevel: Int { case error = 3, warning = 4, info = 6, debug = 7 }

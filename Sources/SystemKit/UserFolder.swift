@@ -28,6 +28,22 @@ public enum UserFolder: CaseIterable, Sendable {
         return Self.home(in: environment).map { "\($0)/\(fallback)" }
     }
 
+    /// The variable that names the folder for the sockets and locks of the user's session.
+    public static let runtimeVariable = "XDG_RUNTIME_DIR"
+
+    /// That folder's path; nil if the variable is not set, as su and sudo leave it.
+    public static func runtime(in environment: [String: String]) -> String? {
+        environment[runtimeVariable].flatMap { $0.hasPrefix("/") ? $0 : nil }
+    }
+
+    /// The folder that systemd creates for a user's sessions, whether the variable is set or not.
+    public static func loginRuntime(of user: UInt32) -> String { "/run/user/\(user)" }
+
+    /// The path of the control socket; nil if the variable is not set: a socket elsewhere could be open to other users.
+    public static func controlSocket(in environment: [String: String]) -> String? {
+        runtime(in: environment).map { "\($0)/guise/control.sock" }
+    }
+
     /// The home folder's path; nil if HOME is not set.
     public static func home(in environment: [String: String]) -> String? {
         environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }

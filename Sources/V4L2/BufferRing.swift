@@ -29,14 +29,14 @@ import SystemKit
     private let shortest: Int
 
     /// The number of buffers requested; with fewer, the driver has too few to fill while a frame is being read.
-    static let wanted: UInt32 = 4
+    static let requestedCount: UInt32 = 4
 
     /// Maps the device's buffers and starts the stream.
     /// - Parameter shortest: bytes below which a frame is dropped as too short.
     /// - Throws: `Problem`; the device is then closed.
     public init(_ device: consuming Device, shortest: Int) throws(Problem) {
         var request = v4l2_requestbuffers()
-        request.count = Self.wanted
+        request.count = Self.requestedCount
         request.type = Direction.capture.bufferType
         request.memory = V4L2_MEMORY_MMAP.rawValue
         var code = device.control(clinux_reqbufs, &request)

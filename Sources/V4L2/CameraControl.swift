@@ -112,7 +112,7 @@ public struct CameraControl: Equatable, Sendable {
     }
 
     /// The allowed values in words: "a whole number from 0 to 255".
-    public var words: String {
+    public var allowedText: String {
         switch kind {
         case .integer: "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .boolean: "on, off"
@@ -136,7 +136,7 @@ public struct CameraControl: Equatable, Sendable {
                 items.first { $0.name.lowercased() == word || Self.slug($0.name) == Self.slug(word) }?.value
             }
         guard let value = named ?? Int32(text), allows(value) else {
-            throw Problem(.invalid, "'\(name)' is '\(text)'", fix: "allowed: \(words), default")
+            throw Problem(.invalid, "'\(name)' is '\(text)'", fix: "allowed: \(allowedText), default")
         }
         return value
     }

@@ -46,8 +46,8 @@ public struct DeviceLock: ~Copyable {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {
         let user = getuid()
-        let parents = [environment["XDG_RUNTIME_DIR"] ?? "", "/run/user/\(user)"]
-        let parent = parents.first { unsafe $0.hasPrefix("/") && access($0, W_OK) == 0 }
+        let parents = [UserFolder.runtime(in: environment), UserFolder.loginRuntime(of: user)].compactMap { $0 }
+        let parent = parents.first { unsafe access($0, W_OK) == 0 }
         let folder = parent.map { "\($0)/guise" } ?? "/tmp/guise-\(user)"
         try makeOwnFolder(folder)
         return folder

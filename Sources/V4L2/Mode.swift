@@ -118,8 +118,8 @@ public struct Mode: Equatable, Sendable {
     /// The relative distance of a value from the wanted one. A difference below 1 % counts as 0 (29.97 is as good as
     /// 30), and too large values count half.
     static func distance(_ value: Double, from wanted: Double) -> Double {
-        let share = (value - wanted) / max(wanted, 1)
-        return abs(share) < 0.01 ? 0 : share < 0 ? -share : share / 2
+        let difference = (value - wanted) / max(wanted, 1)
+        return abs(difference) < 0.01 ? 0 : difference < 0 ? -difference : difference / 2
     }
 
     /// The work per frame: 0 used directly, 1 decoded, 2 converted; nil if the format is not usable.

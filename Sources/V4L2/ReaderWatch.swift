@@ -39,7 +39,7 @@ public struct ReaderWatch: ~Copyable {
     private var count = 0
     /// The time of the last change between open and not open, as far as is known; nanoseconds.
     private var changed: UInt64 = 0
-    private var asked: UInt64 = 0
+    private var queried: UInt64 = 0
     private var hasReaders = false
 
     /// v4l2loopback.h: V4L2_EVENT_PRIVATE_START + 0x08E00000 + 1.
@@ -110,8 +110,8 @@ public struct ReaderWatch: ~Copyable {
 
     /// Whether the state is due to be queried again; true once per period.
     private mutating func isDue(at now: UInt64) -> Bool {
-        guard now - asked > Self.renewal * 1_000_000 else { return false }
-        asked = now
+        guard now - queried > Self.renewal * 1_000_000 else { return false }
+        queried = now
         return true
     }
 

@@ -7,7 +7,7 @@ import USBCamera
 /// A local socket on which the service waits for programs that feed the camera.
 struct Listener: ~Copyable {
     let descriptor: CInt
-    /// The group whose members may feed the camera, beside root and the user at the seat.
+    /// The group whose members may feed the camera, in addition to root and the user at the seat.
     private let group: gid_t
 
     init(_ path: String, group: gid_t) throws(Problem) {

@@ -42,7 +42,7 @@ struct AppContext {
     func tracker(isPhoto: Bool = false) throws -> Tracker {
         let catalog = try CascadeCatalog(folder: paths.cascades)
         let detector = try FaceDetector(catalog: catalog, landmarks: landmarks, cache: paths.cache)
-        if let warning = detector.warning { log("guise: \(warning)", .warning) }
+        if let warning = detector.warning { logWarning(warning) }
         var settings = configuration.faces
         if isPhoto { settings.max = Tracker.Settings.maxInPhoto }
         return Tracker(detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: settings)
@@ -60,7 +60,7 @@ struct AppContext {
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
             searchPaths: paths.masks, target: artTarget(layout), selections: selections,
-            log: { log("guise: \($0)", .warning) })
+            log: { logWarning($0) })
     }
 
     /// Loads masks for commands that do not reload them later.

@@ -12,9 +12,9 @@ import V4L2
 final class CameraSettingsStore: Sendable {
     /// The way to the controls of cameras, which tests replace.
     struct Access: Sendable {
-        /// The node of the camera that a source stands for; nil if it is no camera, or none is connected.
+        /// The node of the camera that a source stands for; nil if it isn't a camera, or none is connected.
         var find: @Sendable (SourceSpec) -> String?
-        /// Opens a camera's controls, beside whoever reads its frames.
+        /// Opens a camera's controls, also while another program reads its frames.
         var open: @Sendable (String) throws -> any CameraControls & ~Copyable
 
         static let devices = Access { source in
@@ -120,7 +120,7 @@ final class CameraSettingsStore: Sendable {
             if isSame, let before { camera.set(ControlSetting.lost(of: before.settings, now: camera.settings)) }
             do {
                 camera.restore(try remembered(name: camera.identity.card, bus: camera.identity.bus))
-            } catch { log("guise: the camera's controls stay as they are: \(error)", .warning) }
+            } catch { logWarning("the camera's controls stay as they are: \(error)") }
         }
         let now = Known(
             identity: camera.identity, path: camera.path, nodeVersion: nodeVersion, settings: camera.settings)
@@ -141,7 +141,7 @@ final class CameraSettingsStore: Sendable {
 
     // MARK: - for requests
 
-    /// The controls of the camera that a source stands for, open or not; nil if it is no camera, or none is connected.
+    /// The controls of the camera that a source stands for, open or not; nil if it isn't a camera, or none is there.
     /// - Throws: `Problem` if the camera can't be opened.
     func controls(of source: SourceSpec?) throws -> Controlled? {
         guard let path = source.flatMap(node) else { return nil }
@@ -247,7 +247,7 @@ final class CameraSettingsStore: Sendable {
     /// - Throws: `Problem` if the file cannot be written.
     func saveChanges() throws {
         guard let path, let cameras = memory.withLock({ $0.isChanged ? $0.cameras : nil }) else { return }
-        try writeAtomically(JSON(encoding: CamerasFile(cameras: cameras)).pages + "\n", to: path)
+        try writeAtomically(JSON(encoding: CamerasFile(cameras: cameras)).prettyText + "\n", to: path)
         memory.withLock { memory in
             // A change meanwhile is written the next time.
             if memory.cameras == cameras { memory.isChanged = false }
@@ -285,7 +285,7 @@ final class CameraSettingsStore: Sendable {
 }
 
 extension CameraReply {
-    /// The camera with its controls; nil: the source is no camera, or none is connected.
+    /// The camera with its controls; nil: the source isn't a camera, or none is connected.
     init(_ camera: CameraSettingsStore.Controlled?) {
         self.init(camera: camera?.name, path: camera?.path, controls: camera?.controls ?? [])
     }

@@ -32,7 +32,7 @@ struct ConfigurationText: Sendable {
     }
 
     /// The text for a file: only the keys that were given or set.
-    var text: String { json.pages + "\n" }
+    var text: String { json.prettyText + "\n" }
 
     /// A copy that belongs to another file.
     func moved(to file: String) -> ConfigurationText { ConfigurationText(json, value, file: file) }

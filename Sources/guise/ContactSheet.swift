@@ -142,30 +142,18 @@ final class ContactSheet {
         var clip = try Clip(path: path)
         var whole = Frame(
             FrameLayout(width: clip.layout.width, height: clip.layout.height, format: .i444, range: .full))
-        while true {
-            let result = try clip.withFrame { view, time in
-                guard selected.contains(time.number) else { return }
-                convert(view, into: &whole)
-                try body(whole.view, time.seconds, isPhoto)
-            }
-            switch result {
-            case .frame: continue
-            case .nothing: clip.wait()
-            case .end: return
-            }
+        try clip.forEachFrame { view, time in
+            guard selected.contains(time.number) else { return }
+            convert(view, into: &whole)
+            try body(whole.view, time.seconds, isPhoto)
         }
     }
 
     private static func count(_ path: String) throws -> Int {
         var clip = try Clip(path: path)
         var count = 0
-        while true {
-            switch try clip.withFrame({ _, _ in count += 1 }) {
-            case .frame: continue
-            case .nothing: clip.wait()
-            case .end: return count
-            }
-        }
+        try clip.forEachFrame { _, _ in count += 1 }
+        return count
     }
 
     /// The indices of frames spread evenly over a clip.

@@ -42,7 +42,7 @@ final class CorrectionStore: Sendable {
                 return try faceCorrections(in: json, file: path, for: layout)
             } catch {
                 if state.damaged.insert(photo).inserted {
-                    log("guise: a photo's corrections are ignored: \(error)", .warning)
+                    logWarning("a photo's corrections are ignored: \(error)")
                 }
                 return []
             }

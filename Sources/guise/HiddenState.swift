@@ -38,7 +38,7 @@ struct HiddenState: Sendable {
         guard let path else { return }
         guard content != Content() else { return remove() }
         let json = JSON(["masks": JSON(content.masks.map(\.setting)), "paused": JSON(content.isPaused)])
-        try writeAtomically(json.pages + "\n", to: path)
+        try writeAtomically(json.prettyText + "\n", to: path)
     }
 
     /// Forgets it.

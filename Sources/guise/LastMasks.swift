@@ -26,7 +26,7 @@ struct LastMasks: Sendable {
     func write(_ masks: [MaskSelection]) throws {
         guard let path else { return }
         let shared = masks.filter { $0.personSlot == nil }
-        try writeAtomically(JSON(["masks": JSON(shared.map(\.setting))]).pages + "\n", to: path)
+        try writeAtomically(JSON(["masks": JSON(shared.map(\.setting))]).prettyText + "\n", to: path)
     }
 }
 

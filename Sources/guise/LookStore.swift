@@ -125,7 +125,7 @@ final class LookStore: Sendable {
             var content = try Self.read(&state, path)
             try body(&content)
             guard content != state.content else { return }
-            try writeAtomically(JSON(content).pages + "\n", to: path)
+            try writeAtomically(JSON(content).prettyText + "\n", to: path)
             state.content = content
             state.version = FileVersion(path)
             state.revision += 1

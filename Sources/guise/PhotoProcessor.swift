@@ -7,7 +7,7 @@ import Privacy
 import SystemKit
 import Track
 
-/// Masks the faces of photos, one at a time, beside the frame loop.
+/// Masks the faces of photos, one at a time, in parallel with the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
     private let corrections: CorrectionStore
@@ -66,7 +66,7 @@ final class PhotoProcessor: Sendable {
                             box: box, landmarks: (0..<68).map { face.landmarks[$0] }, corrected: correction != nil))
                 }
                 let places = pipeline.tracker.faces.map { face in
-                    let place = FacePlace(face)
+                    let place = FacePlacement(face)
                     return PhotoFaces.Place(
                         eyes: place.eyes, eyeDistance: place.eyeDistance, roll: place.roll, in: layout)
                 }

@@ -59,18 +59,17 @@ final class PictureStore: Sendable {
     /// A picture or clip in the form in which it is kept, and the extension of its name.
     private static func encode(_ path: String, called name: String?) throws -> (bytes: [UInt8], fileExtension: String) {
         var clip = try Clip(path: path, named: name, within: .kept)
-        var film: MotionJPEGEncoder?
-        if !clip.isPhoto { film = try MotionJPEGEncoder(clip.layout) }
+        var clipEncoder: MotionJPEGEncoder?
+        if !clip.isPhoto { clipEncoder = try MotionJPEGEncoder(clip.layout) }
         var first: [UInt8]?
-        var result = FrameResult.nothing
-        while result != .end, first == nil || film?.isFull == false {
-            result = try clip.withFrame { view, time in
+        while first == nil || clipEncoder?.isFull == false {
+            let isFrame = try clip.withNextFrame { view, time in
                 if first == nil { first = try picture(view) }
-                film?.add(view, at: time.seconds)
+                clipEncoder?.add(view, at: time.seconds)
             }
-            if result == .nothing { clip.wait() }
+            guard isFrame else { break }
         }
-        if let bytes = film.take()?.finish() { return (bytes, MotionJPEG.fileExtension) }
+        if let bytes = clipEncoder.take()?.finish() { return (bytes, MotionJPEG.fileExtension) }
         guard let first else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
         return (first, Self.pictureExtension)
     }

@@ -27,12 +27,12 @@ final class Service {
         manager.notify("WATCHDOG=1")
     }
 
-    /// Reports the state in words, for `systemctl status` and the verbose log.
-    func setStatus(_ words: String) {
-        guard words != status else { return }
-        status = words
-        log("state: \(words)", .debug)
-        manager.notify("STATUS=\(words)")
+    /// Reports the state, for `systemctl status` and the verbose log.
+    func setStatus(_ text: String) {
+        guard text != status else { return }
+        status = text
+        log("state: \(text)", .debug)
+        manager.notify("STATUS=\(text)")
     }
 
     func notifyStopping() { manager.notify("STOPPING=1") }

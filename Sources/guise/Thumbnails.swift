@@ -9,8 +9,8 @@ import Synchronization
 import SystemKit
 import Track
 
-/// Small JPEGs of masks on a face, for the page's gallery. They are drawn on demand, one after the other, beside
-/// the frame loop. An edited mask is drawn again.
+/// Small JPEGs of masks on a face, for the page's gallery. They are drawn on demand, one after the other, in
+/// parallel with the frame loop. An edited mask is drawn again.
 final class Thumbnails: Sendable {
     private struct Key: Hashable {
         /// The masks with their options, as JSON.

@@ -15,7 +15,7 @@ import Testing
         /// Milliseconds until the next frame.
         func wait(_ clip: inout Clip) throws -> Double {
             let start = monotonicTime()
-            while try clip.withFrame({ _, _ in }) == .nothing { clip.wait() }
+            _ = try clip.withNextFrame { _, _ in }
             return Double(monotonicTime() - start) / 1e6
         }
         figure("a clip's start", try wait(&clip), "ms")

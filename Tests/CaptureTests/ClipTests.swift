@@ -90,6 +90,15 @@ import Testing
         #expect(problem?.kind == .unusable && problem?.message.contains(cut) == true, "\(problem as Any)")
     }
 
+    @Test func `each frame of a clip is lent once, in order, and none after the end`() throws {
+        var clip = try Clip(path: try scratch.testPicture("a.mkv", frames: 3, "-c:v ffv1"))
+        var numbers: [Int] = []
+        try clip.forEachFrame { _, time in numbers.append(time.number) }
+        #expect(numbers == [0, 1, 2])
+        let isFrame = try clip.withNextFrame { _, _ in }
+        #expect(!isFrame)
+    }
+
     @Test(arguments: ["1x1", "3x1", "17x13"])
     func `odd sizes keep every pixel`(size: String) throws {
         var photo = try Clip(path: try scratch.testPicture("a.png", size: size))
@@ -104,11 +113,7 @@ import Testing
         try scratch.make("a.jpg", "-f lavfi -i color=blue:s=8000x6000 -frames:v 1")
         var photo = try Clip(path: scratch.path("a.jpg"))
         var last: UInt8?
-        while last == nil {
-            let arrival = try photo.withFrame { view, _ in last = view.bytes[8000 * 6000 * 3 - 1] }
-            try #require(arrival != .end)
-            if arrival == .nothing { photo.wait() }
-        }
+        try photo.forEachFrame { view, _ in last = view.bytes[8000 * 6000 * 3 - 1] }
         // JFIF's Cr of pure blue.
         #expect(last.map { abs(Int($0) - 107) <= 2 } == true)
     }

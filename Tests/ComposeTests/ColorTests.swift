@@ -10,11 +10,11 @@ import Testing
             let rgb = (0..<3).map { corner >> $0 & 1 == 1 ? UInt8(255) : 0 }
             let text = "#" + rgb.map { $0 == 0 ? "00" : "ff" }.joined()
             let color = try #require(Color(text))
-            let word = color.word(range)
-            #expect(word == Art.pixel(Art.yuva(rgb[0], rgb[1], rgb[2], 255, range)), "\(text)")
-            #expect(word >> 24 == 255)
+            let pixel = color.pixel(range)
+            #expect(pixel == Art.pixel(Art.yuva(rgb[0], rgb[1], rgb[2], 255, range)), "\(text)")
+            #expect(pixel >> 24 == 255)
             for channel in 0..<3 {
-                let drawn = Float(word >> UInt32(8 * channel) & 255)
+                let drawn = Float(pixel >> UInt32(8 * channel) & 255)
                 #expect(abs(drawn - color.yuv(range)[channel]) <= 0.51, "\(text) \(channel)")
             }
         }

@@ -32,7 +32,7 @@ struct HeadFitTests {
     }
 
     private static func size(half: Float, top: Float, of head: HeadPlacement) -> HeadSize? {
-        HeadSize(head, cell: 2.5, share: outline(half: half, top: top, of: head))
+        HeadSize(head, cell: 2.5, coverage: outline(half: half, top: top, of: head))
     }
 
     @Test(arguments: [0, 25, -40])
@@ -64,7 +64,7 @@ struct HeadFitTests {
         let together = HeadSize(head, cell: 2.5) { point in point.x > 330 && point.y < 470 ? 1 : own(point) }
         #expect(together?.width == nil)
         // Alone, the same head has a width.
-        #expect(HeadSize(head, cell: 2.5, share: own)?.width != nil)
+        #expect(HeadSize(head, cell: 2.5, coverage: own)?.width != nil)
     }
 
     @Test func `the first measurement applies at once, later ones slowly, and outliers not at all`() {

@@ -124,14 +124,15 @@ struct MeshModelTests {
 
     @Test func `a model comes out in head space, clockwise, with its colour`() throws {
         for bytes in [try Box().glb(), try Box().gltf()] {
-            let piece = try #require(try read(bytes).pieces.first)
-            #expect(piece.mesh.vertices.map(\.position).contains([0.5, -2, -0.25]))
-            #expect(piece.mesh.vertices.allSatisfy { $0.normal == [0, 0, -1] })
-            #expect(piece.mesh.triangles.count == 6 && !piece.isDoubleSided)
-            let corners = piece.mesh.triangles.prefix(3).map { piece.mesh.vertices[Int($0)].position }
+            let primitive = try #require(try read(bytes).primitives.first)
+            #expect(primitive.mesh.vertices.map(\.position).contains([0.5, -2, -0.25]))
+            #expect(primitive.mesh.vertices.allSatisfy { $0.normal == [0, 0, -1] })
+            #expect(primitive.mesh.triangles.count == 6 && !primitive.isDoubleSided)
+            let corners = primitive.mesh.triangles.prefix(3).map { primitive.mesh.vertices[Int($0)].position }
             #expect(cross(corners[1] - corners[0], corners[2] - corners[0]).z > 0, "clockwise as seen, y downward")
             // Red: U below 128, V far above.
-            #expect(piece.material.color.z > 80 && piece.material.color.y < -20 && piece.material.opacity == 1)
+            #expect(
+                primitive.material.color.z > 80 && primitive.material.color.y < -20 && primitive.material.opacity == 1)
         }
     }
 
@@ -144,12 +145,12 @@ struct MeshModelTests {
                 ["mesh": 0, "scale": [-1, 1, 1]],
                 ["children": [0], "translation": [0, 1, 0], "rotation": [0, 0, 0.70710678, 0.70710678]],
             ])
-        let piece = try #require(try read(try box.glb()).pieces.first)
+        let primitive = try #require(try read(try box.glb()).primitives.first)
         // A quarter turn counter-clockwise maps up to the left; the box is then next to its foot.
-        let low = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: .infinity)) { pointwiseMin($0, $1) }
-        let high = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: -.infinity)) { pointwiseMax($0, $1) }
+        let low = primitive.mesh.vertices.map(\.position).reduce(SIMD3(repeating: .infinity)) { pointwiseMin($0, $1) }
+        let high = primitive.mesh.vertices.map(\.position).reduce(SIMD3(repeating: -.infinity)) { pointwiseMax($0, $1) }
         #expect(norm(low - [-2, -1.5, -0.25]) < 1e-4 && norm(high - [0, -0.5, -0.25]) < 1e-4)
-        let corners = piece.mesh.triangles.prefix(3).map { piece.mesh.vertices[Int($0)].position }
+        let corners = primitive.mesh.triangles.prefix(3).map { primitive.mesh.vertices[Int($0)].position }
         #expect(cross(corners[1] - corners[0], corners[2] - corners[0]).z > 0, "mirrored, and still faces the viewer")
     }
 

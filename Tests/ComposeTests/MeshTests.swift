@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import TestSupport
 import Testing
 
 @testable import Compose
@@ -240,15 +241,22 @@ struct MeshTests {
     }
 
     @Test(arguments: ["plastic", "metal", "satin"])
-    func `a surface that is rough all over has no highlight`(look: String) throws {
+    func `a surface that is rough all over has no highlight`(preset: String) throws {
         func finish(_ keys: String) throws -> Material.Finish {
-            let json = try JSON(Array(#"{"look": "\#(look)"\#(keys)}"#.utf8), file: "mask.json")
+            let json = try JSON(Array(#"{"finish": "\#(preset)"\#(keys)}"#.utf8), file: "mask.json")
             var fields = try Fields(json, file: "mask.json")
             return try Material(&fields, folder: "/", range: .limited, tint: nil).finish
         }
         #expect(try finish("").gloss > 0)
         #expect(try finish(#", "roughness": 0.5"#).gloss > 0)
         #expect(try finish(#", "roughness": 1"#).gloss == 0)
+    }
+
+    @Test func `a material's old key is an error that names the new one`() throws {
+        let json = try JSON(Array(#"{"look": "felt"}"#.utf8), file: "mask.json")
+        var fields = try Fields(json, file: "mask.json")
+        let problem = problem { _ = try Material(&fields, folder: "/", range: .limited, tint: nil) }
+        #expect(problem?.fix == "use 'finish'", "\(problem as Any)")
     }
 
     @Test func `an unknown material is an error that names the nearest`() throws {

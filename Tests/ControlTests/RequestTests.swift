@@ -210,10 +210,10 @@ struct RequestTests {
         #expect(again["text"]?.string == "a\"b\\c\n\u{1}é👓")
         #expect(JSON(Double.infinity).text == "null")
         let long = value.with("more", JSON((0..<40).map { JSON(["name": JSON("m\($0)")]) }))
-        for text in [long.pages, long.ascii] {
+        for text in [long.prettyText, long.ascii] {
             let again = try JSON(Array(text.utf8), file: "again")
             #expect(again.text == long.text, "\(text)")
         }
-        #expect(long.pages.split(separator: "\n").count > 10 && long.ascii.utf8.allSatisfy { $0 < 0x80 })
+        #expect(long.prettyText.split(separator: "\n").count > 10 && long.ascii.utf8.allSatisfy { $0 < 0x80 })
     }
 }

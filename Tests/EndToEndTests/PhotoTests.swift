@@ -255,6 +255,13 @@ extension EndToEnd {
             #expect(hypot(eye[0] - 204 * scale, eye[1] - 101 * scale) < 30, "\(eye)")
         }
 
+        @Test func `--verbose logs the programs that are started`() throws {
+            let quiet = try scratch.guise("track", Fixtures.sample)
+            #expect(quiet.code == 0 && !quiet.errors.contains("started: "), "\(quiet)")
+            let verbose = try scratch.guise("track", Fixtures.sample, "--verbose")
+            #expect(verbose.code == 0 && verbose.errors.contains("started: ffmpeg "), "\(verbose)")
+        }
+
         @Test func `a photo of one pixel is written unchanged, with a warning`() throws {
             try scratch.make("one.png", "-i \(Fixtures.sample) -vf scale=1:1")
             let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")

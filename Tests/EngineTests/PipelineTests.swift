@@ -210,7 +210,7 @@ import Track
         #expect(seen[59].isShown && seen[59].size == large.size)
         #expect(seen[60...].allSatisfy { $0.isShown && $0.size == small }, "there is no gap")
         #expect(ids.count == 1)
-        let eyes = try #require(pipeline.facePlaces.all.first?.eyes)
+        let eyes = try #require(pipeline.facePlacements.all.first?.eyes)
         #expect((0.3...0.7).contains(eyes.x) && (0.2...0.7).contains(eyes.y), "\(eyes)")
     }
 

@@ -61,7 +61,7 @@ import Testing
              "faces": {"max": 3, "minSize": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
             """)
         #expect(try read(odd.json.text) == odd)
-        #expect(try read(odd.json.pages) == odd)
+        #expect(try read(odd.json.prettyText) == odd)
     }
 
     @Test func `the documentation explains every key`() throws {

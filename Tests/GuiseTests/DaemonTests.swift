@@ -361,8 +361,10 @@ import Track
         let fixture = try DaemonFixture()
         #expect(try fixture.ask(.service(.faces)).text == #"{"faces":[]}"#)
         var loopStatus = LoopStatus()
-        let place = FacePlace(Face.mean)
-        for _ in 0..<9 { loopStatus.facePlaces.append(place, in: FrameLayout(width: 640, height: 360, format: .i420)) }
+        let place = FacePlacement(Face.mean)
+        for _ in 0..<9 {
+            loopStatus.facePlacements.append(place, in: FrameLayout(width: 640, height: 360, format: .i420))
+        }
         fixture.mailbox.update(loopStatus)
         let faces = try fixture.ask(.service(.faces))["faces"]?.elements ?? []
         #expect(faces.count == 8, "more are left out")

@@ -36,6 +36,15 @@ import Testing
         #expect(try scratch.read("dotfiles/own/config.json") == Data("new".utf8))
     }
 
+    @Test func `a replaced file keeps its permissions, and nothing is left beside it`() throws {
+        let path = scratch.path("own/config.json")
+        try scratch.write("old", "own/config.json")
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+        try writeAtomically("new", to: path)
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o640)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("own")) == ["config.json"])
+    }
+
     @Test func `a folder that is a dangling link is created where it leads`() throws {
         try link("config/guise", to: scratch.path("dotfiles/guise"))
         try writeAtomically("new", to: scratch.path("config/guise/config.json"))

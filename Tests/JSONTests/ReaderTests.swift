@@ -175,7 +175,7 @@ private func bare(_ json: JSON) -> JSON {
         let object = JSON(["a": JSON(["b": 1])])
         let lists: JSON = [[1], [2, [3]], [object]]
         let json = JSON([text: JSON(text), "numbers": JSON(values), "kinds": kinds, "lists": lists])
-        for form in [json.text, json.pages, json.ascii] {
+        for form in [json.text, json.prettyText, json.ascii] {
             let back = bare(try parsed(form))
             #expect(back == json)
             // Compared as bytes: equal strings may differ in their Unicode form.
@@ -200,13 +200,13 @@ private func bare(_ json: JSON) -> JSON {
                 "d": {"e": [], "f": 2.5}
             }
             """
-        #expect(short.pages == wanted)
+        #expect(short.prettyText == wanted)
         let list = JSON((100..<140).map { JSON($0) })
         let rows = (100..<140).map { "        \($0)" }.joined(separator: ",\n")
-        #expect(JSON(["list": list]).pages == "{\n    \"list\": [\n\(rows)\n    ]\n}")
-        #expect(JSON(["list"] as [String]).pages == "[\n    \"list\"\n]")
-        for empty in [[], JSON([:])] as [JSON] { #expect(empty.pages == empty.text) }
-        #expect(JSON("x").pages == "\"x\"")
+        #expect(JSON(["list": list]).prettyText == "{\n    \"list\": [\n\(rows)\n    ]\n}")
+        #expect(JSON(["list"] as [String]).prettyText == "[\n    \"list\"\n]")
+        for empty in [[], JSON([:])] as [JSON] { #expect(empty.prettyText == empty.text) }
+        #expect(JSON("x").prettyText == "\"x\"")
     }
 
     @Test func `a member is appended, and only to an object`() {

@@ -10,15 +10,15 @@ import Testing
 @Suite struct PersonTests {
     /// A mask of some rectangles of cells; everything else is none.
     private func mask(_ people: [(columns: Range<Int>, rows: Range<Int>)]) -> VectorBuffer<Float> {
-        let mask = VectorBuffer<Float>(count: PictureCells.count)
+        let mask = VectorBuffer<Float>(count: DownsampledFrame.count)
         for (columns, rows) in people {
-            for row in rows { for column in columns { unsafe mask.base[row * PictureCells.columns + column] = 1 } }
+            for row in rows { for column in columns { unsafe mask.base[row * DownsampledFrame.columns + column] = 1 } }
         }
         return mask
     }
 
     private func isKept(_ selector: borrowing PersonSelector, _ column: Int, _ row: Int) -> Bool {
-        unsafe selector.kept.base[row * PictureCells.columns + column] > 0.5
+        unsafe selector.kept.base[row * DownsampledFrame.columns + column] > 0.5
     }
 
     /// A head in cells.
@@ -70,9 +70,11 @@ import Testing
     @Test func `a soft edge belongs to the person, but leads to nobody else`() {
         var selector = PersonSelector()
         let mask = mask([(20..<80, 30..<144), (86..<140, 60..<144)])
-        for row in 60..<144 { for column in 80..<86 { unsafe mask.base[row * PictureCells.columns + column] = 0.2 } }
+        for row in 60..<144 {
+            for column in 80..<86 { unsafe mask.base[row * DownsampledFrame.columns + column] = 0.2 }
+        }
         selector.select(mask, [head(50, 50, isMain: true)], cell: cell)
-        let (edge, other) = unsafe (selector.kept.base[100 * PictureCells.columns + 80], isKept(selector, 100, 100))
+        let (edge, other) = unsafe (selector.kept.base[100 * DownsampledFrame.columns + 80], isKept(selector, 100, 100))
         #expect(edge == 0.2 && !other)
     }
 

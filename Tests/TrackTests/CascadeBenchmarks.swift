@@ -106,9 +106,8 @@ import Testing
                 cache: landmarkCache))
         var clip = try Clip(path: LabelledPhotos.folder + "/video/lp_s18.mp4")
         var (ours, theirs): ([Double], [Double]) = ([], [])
-        var isOver = false
-        while !isOver && ours.count < 300 {
-            let arrival = try clip.withFrame { view, time in
+        while ours.count < 300 {
+            let isFrame = try clip.withNextFrame { view, time in
                 let start = threadTime()
                 tracker.update(view.luma, at: time.seconds)
                 ours.append(Double(threadTime() - start) / 1e6)
@@ -121,8 +120,7 @@ import Testing
                 theirs.append(
                     best(1, runs: 1) { _ = rival.judge(picture, step: 1.1, minSize: 30, maxSize: picture.height) })
             }
-            isOver = arrival == .end
-            if arrival == .nothing { clip.wait() }
+            guard isFrame else { break }
         }
         let (mine, other) = (ours.sorted()[ours.count / 2], theirs.sorted()[theirs.count / 2])
         figure("following a face", mine, "ms")

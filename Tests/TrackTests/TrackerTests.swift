@@ -75,14 +75,9 @@ func `without landmark data the eyes are still found, and the warning names the 
     var part = Tracker(try detector(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
     #expect(part.warning?.contains("libdlib-data") == true)
-    var photo = try Clip(path: Fixtures.sample)
-    var result = FrameResult.nothing
-    while result == .nothing {
-        result = try photo.withFrame { view, _ in
-            whole.searchWhole(view.luma)
-            part.searchWhole(view.luma)
-        }
-        if result == .nothing { photo.wait() }
+    try Clip.firstPicture(of: Fixtures.sample) { view in
+        whole.searchWhole(view.luma)
+        part.searchWhole(view.luma)
     }
     let (wanted, found) = (try #require(whole.faces.first), try #require(part.faces.first))
     for eye in [FacePoint.rightEye, .leftEye] {

@@ -25,7 +25,7 @@ enum cart_task {
     CART_DRAW,
     /// Encode width x height pixels. The reply is followed by a PNG.
     CART_ENCODE,
-    /// Read a glTF model. The reply is followed by its pieces.
+    /// Read a glTF model. The reply is followed by its primitives.
     CART_MODEL,
 };
 
@@ -64,7 +64,7 @@ struct cart_vertex {
 };
 
 /// The triangles of one material, followed by the vertices, the indices and the texture.
-struct cart_piece {
+struct cart_primitive {
     uint32_t vertex_count;
     /// Three indices (uint32_t) for each triangle, counter-clockwise from outside; each less than vertex_count.
     uint32_t index_count;

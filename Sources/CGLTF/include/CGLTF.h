@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/// Reads a .glb, or a .gltf with all its data embedded. Returns the pieces one after another, from malloc; NULL on
+/// Reads a .glb, or a .gltf with all its data embedded. Returns the primitives one after another, from malloc; NULL on
 /// failure, with the reason in the reply.
 uint8_t *cgltf_read(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply);
 

@@ -37,12 +37,12 @@ struct coutline_window {
 
 /// Bilinear interpolation from `cells` cells to more samples: `starts` has the first sample after each cell's centre
 /// (cells + 2 of them: the first is 0, the last the number of samples), `weights` the next cell's weight at each
-/// sample, followed by 8 more floats; `shares` the same, times 32768 and at most 32767, followed by 16 more.
+/// sample, followed by 8 more floats; `fixed_weights` the same, times 32768 and at most 32767, followed by 16 more.
 struct coutline_steps {
     int cells;
     const int32_t *_Nonnull starts;
     const float *_Nonnull weights;
-    const int16_t *_Nonnull shares;
+    const int16_t *_Nonnull fixed_weights;
 };
 
 struct coutline_kernels {
@@ -93,9 +93,9 @@ struct coutline_kernels {
     /// RGB from 0 to 1 from YUV samples (BT.601): r = luma * (y - black) + v_to_r * (v - 128), and so on.
     void (*_Nonnull rgb)(const float *_Nonnull y, const float *_Nonnull u, const float *_Nonnull v, size_t count,
                          int is_limited, float *_Nonnull out);
-    /// Moves a mask towards a new one: by the share `least` where `change` is 0 and both are alike, as noise leaves
+    /// Moves a mask towards a new one: by the fraction `least` where `change` is 0 and both are alike, as noise leaves
     /// them; all the way where `change` is 1, or they differ by a half.
-    void (*_Nonnull settle)(const float *_Nonnull fresh, const float *_Nonnull change, size_t count, float least,
+    void (*_Nonnull smooth)(const float *_Nonnull fresh, const float *_Nonnull change, size_t count, float least,
                             float *_Nonnull mask);
     /// How much cells changed: 0 up to a difference of `low`, 1 from `high` on. Returns the sum.
     float (*_Nonnull change)(const float *_Nonnull a, const float *_Nonnull b, size_t count, float low, float high,
@@ -112,10 +112,10 @@ struct coutline_kernels {
     void (*_Nonnull expand)(const float *_Nonnull cells, struct coutline_steps steps, int first, int end,
                             float *_Nonnull out);
     /// The matte of some pixels of a row, 0 to 255, from their luma (`step` bytes apart) and the coefficients of the
-    /// rows of cells above and below. `settled` is luma of the last frames, without their noise, and is updated.
+    /// rows of cells above and below. `denoised` is luma of the last frames, without their noise, and is updated.
     void (*_Nonnull matte)(const uint8_t *_Nonnull luma, int step, const float *_Nonnull a0, const float *_Nonnull b0,
                            const float *_Nonnull a1, const float *_Nonnull b1, float below, int count,
-                           uint8_t *_Nonnull settled, uint8_t *_Nonnull out);
+                           uint8_t *_Nonnull denoised, uint8_t *_Nonnull out);
 
     // MARK: the background
 

@@ -5,7 +5,7 @@ import SystemKit
 /// composed into full pictures again.
 struct AnimatedPNG {
     /// One animation frame: the part of the picture that it changes.
-    private struct Piece {
+    private struct CodedFrame {
         let (x, y, width, height): (Int, Int, Int, Int)
         let milliseconds: Double
         /// What happens to the area before the next frame (`dispose_op`): 0 keeps it, 1 clears it, 2 restores what was
@@ -19,7 +19,7 @@ struct AnimatedPNG {
 
     let width: Int
     let height: Int
-    private var pieces: [Piece] = []
+    private var frames: [CodedFrame] = []
     /// Number of frames according to the file's acTL chunk.
     private var declaredFrames = 0
     /// The IHDR fields after width and height. `colors` has the PLTE, tRNS and colour space chunks as they are in the
@@ -65,41 +65,41 @@ struct AnimatedPNG {
             case "fcTL" where isAnimated: try begin(Array(data))
             case "IDAT" where isAnimated:
                 // An IDAT before the first fcTL is the still image for decoders without APNG support.
-                if !pieces.isEmpty { pieces[pieces.count - 1].data += data }
+                if !frames.isEmpty { frames[frames.count - 1].data += data }
             case "fdAT" where isAnimated:
-                guard data.count > 4, !pieces.isEmpty else { throw FormatError("its fdAT chunk is damaged") }
-                pieces[pieces.count - 1].data += data.dropFirst(4)
+                guard data.count > 4, !frames.isEmpty else { throw FormatError("its fdAT chunk is damaged") }
+                frames[frames.count - 1].data += data.dropFirst(4)
             case "IDAT": return nil
             default: break
             }
             offset = chunk.end
         }
         guard isAnimated else { return nil }
-        guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw FormatError("frames are missing") }
+        guard !frames.isEmpty, frames.allSatisfy({ !$0.data.isEmpty }) else { throw FormatError("frames are missing") }
     }
 
     /// Adds an animation frame from the data of its fcTL chunk.
     private mutating func begin(_ control: [UInt8]) throws(FormatError) {
-        guard control.count == 26, pieces.count < declaredFrames else { throw FormatError("its fcTL chunk is damaged") }
+        guard control.count == 26, frames.count < declaredFrames else { throw FormatError("its fcTL chunk is damaged") }
         let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
         let corner = (PNG.number(control, at: 12), PNG.number(control, at: 16))
         guard size.0 > 0, size.1 > 0, corner.0 + size.0 <= width, corner.1 + size.1 <= height else {
             throw FormatError("a frame extends beyond the picture")
         }
         let parts = (Double(control[20]) * 256 + Double(control[21]), Double(control[22]) * 256 + Double(control[23]))
-        pieces.append(
-            Piece(
+        frames.append(
+            CodedFrame(
                 x: corner.0, y: corner.1, width: size.0, height: size.1,
                 // A denominator of 0 means 100. Delays below 10 ms aren't meant to be visible and become 10 ms.
                 milliseconds: max(10, parts.0 / (parts.1 == 0 ? 100 : parts.1) * 1000), disposal: control[24],
                 isOver: control[25] == 1))
     }
 
-    /// A defect of an APNG file, in words.
+    /// A defect of an APNG file.
     struct FormatError: Error {
-        let words: String
+        let message: String
 
-        init(_ words: String) { self.words = words }
+        init(_ message: String) { self.message = message }
     }
 
     /// Composes the full picture of each animation frame, with its duration.
@@ -109,25 +109,25 @@ struct AnimatedPNG {
     ) throws(Problem) -> [(raster: RGBAImage, milliseconds: Double)] {
         var canvas = [UInt8](repeating: 0, count: width * height * 4)
         var shown: [(raster: RGBAImage, milliseconds: Double)] = []
-        for piece in pieces {
-            let pixels = try decode(png(piece), piece.width, piece.height)
+        for frame in frames {
+            let pixels = try decode(png(frame), frame.width, frame.height)
             let before = canvas
-            for y in 0..<piece.height {
-                for x in 0..<piece.width {
-                    let (from, to) = ((y * piece.width + x) * 4, ((piece.y + y) * width + piece.x + x) * 4)
-                    let rest = piece.isOver ? 255 - Int(pixels[from + 3]) : 0
+            for y in 0..<frame.height {
+                for x in 0..<frame.width {
+                    let (from, to) = ((y * frame.width + x) * 4, ((frame.y + y) * width + frame.x + x) * 4)
+                    let rest = frame.isOver ? 255 - Int(pixels[from + 3]) : 0
                     for c in 0..<4 {
                         canvas[to + c] = UInt8(
                             min(255, Int(pixels[from + c]) + (Int(canvas[to + c]) * rest + 127) / 255))
                     }
                 }
             }
-            shown.append((RGBAImage(width: width, height: height, bytes: canvas), piece.milliseconds))
-            switch piece.disposal {
+            shown.append((RGBAImage(width: width, height: height, bytes: canvas), frame.milliseconds))
+            switch frame.disposal {
             case 1:
-                for y in piece.y..<piece.y + piece.height {
-                    let row = (y * width + piece.x) * 4
-                    for i in row..<row + piece.width * 4 { canvas[i] = 0 }
+                for y in frame.y..<frame.y + frame.height {
+                    let row = (y * width + frame.x) * 4
+                    for i in row..<row + frame.width * 4 { canvas[i] = 0 }
                 }
             case 2: canvas = before
             default: break
@@ -137,11 +137,11 @@ struct AnimatedPNG {
     }
 
     /// A standalone PNG of one animation frame.
-    private func png(_ piece: Piece) -> [UInt8] {
+    private func png(_ frame: CodedFrame) -> [UInt8] {
         var png = PNG.signature
-        png += PNG.chunk("IHDR", PNG.bytes(of: piece.width) + PNG.bytes(of: piece.height) + headerTail)
+        png += PNG.chunk("IHDR", PNG.bytes(of: frame.width) + PNG.bytes(of: frame.height) + headerTail)
         png += colors
-        png += PNG.chunk("IDAT", piece.data)
+        png += PNG.chunk("IDAT", frame.data)
         png += PNG.chunk("IEND", [])
         return png
     }

@@ -41,9 +41,9 @@ public struct Art: Sendable {
     static func loadAnimation(
         file name: String, folder: String, range: ColorRange, touch: (inout RGBAImage) -> Void
     ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
-        guard let film = try ArtReader.loadAnimation(path: try resolvePath(folder, name)) else { return nil }
-        let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
-        return (pictures, film.pictures.map(\.milliseconds), film.plays)
+        guard let animation = try ArtReader.loadAnimation(path: try resolvePath(folder, name)) else { return nil }
+        let pictures = animation.pictures.map { Art($0.raster, range: range, touch: touch) }
+        return (pictures, animation.pictures.map(\.milliseconds), animation.plays)
     }
 
     /// Renders an SVG that the program itself generated.

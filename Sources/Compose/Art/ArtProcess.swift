@@ -13,7 +13,7 @@ enum ArtProcess {
     private static let working = Mutex<Child?>(nil)
 
     /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
-    /// more than a minute beside a dozen busy programs; this is for a child that something else has stopped.
+    /// more than a minute next to a dozen busy programs; this is for a child that something else has stopped.
     fileprivate static let timeout: CInt = 600_000
 
     /// Draws an SVG, or decodes a PNG or JPEG.
@@ -49,9 +49,9 @@ enum ArtProcess {
 
     /// Reads a glTF model.
     /// - Parameter broken: makes the error from what is wrong with the model.
-    /// - Returns: its pieces, as `cart_piece` describes them.
+    /// - Returns: its primitives, as `cart_primitive` describes them.
     /// - Throws: what `broken` makes; `system` if no child can be started.
-    static func pieces(ofModel bytes: [UInt8], broken: (String) -> Problem) throws(Problem) -> [UInt8] {
+    static func primitives(ofModel bytes: [UInt8], broken: (String) -> Problem) throws(Problem) -> [UInt8] {
         var request = cart_request()
         request.task = CART_MODEL
         return try send(request, bytes, broken: broken).bytes

@@ -70,15 +70,15 @@ public enum ArtReader {
     ) throws(Problem) -> (pictures: [(raster: RGBAImage, milliseconds: Double)], plays: Int)? {
         let bytes = try read(path)
         do {
-            guard let film = try AnimatedPNG(bytes) else { return nil }
-            let pictures = try film.pictures { (png, width, height) throws(Problem) in
+            guard let animation = try AnimatedPNG(bytes) else { return nil }
+            let pictures = try animation.pictures { (png, width, height) throws(Problem) in
                 try ArtBudget.current?.checkTime(path)
-                try ArtBudget.current?.countPixels(film.width * film.height, path)
+                try ArtBudget.current?.countPixels(animation.width * animation.height, path)
                 return try ArtProcess.draw(png, path, limit: max(width, height), density: 1).bytes
             }
-            return (pictures, film.plays)
+            return (pictures, animation.plays)
         } catch let error as AnimatedPNG.FormatError {
-            throw ArtError.broken(path, error.words)
+            throw ArtError.broken(path, error.message)
         } catch let problem as Problem {
             throw problem
         } catch {

@@ -19,7 +19,7 @@ public struct ArtTarget: Sendable {
     /// Prepares for frames of this layout.
     public init(_ layout: FrameLayout) { (range, size) = (layout.range, layout.size) }
 
-    /// The same for frames of another size.
+    /// A target for frames of another size.
     func resized(to size: FrameSize) -> ArtTarget {
         var target = self
         target.size = size

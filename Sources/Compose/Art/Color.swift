@@ -31,8 +31,8 @@ struct Color: Equatable, Sendable {
         }
     }
 
-    /// The colour as an opaque YUVA word of a `Sprite`.
-    func word(_ range: ColorRange) -> UInt32 {
+    /// The colour as an opaque YUVA pixel of a `Sprite`.
+    func pixel(_ range: ColorRange) -> UInt32 {
         Art.pixel(SIMD4(yuv(range), 255))
     }
 }

@@ -17,9 +17,9 @@ enum PictureFit: String, CaseIterable, Sendable {
 extension PictureFit {
     /// The part of a picture without borders that is shown, and its place in the frame. Both start on even pixels.
     func fittedRects(of picture: FrameSize, on frame: FrameSize) -> (part: PixelRect, region: PixelRect) {
-        /// As much of a length as a share of it, on even pixels in the middle.
-        func centered(_ length: Int, _ share: Double) -> (start: Int, length: Int) {
-            let kept = min(length, max(min(2, length), Int((Double(length) * min(1, share) / 2).rounded()) * 2))
+        /// A fraction of a length, on even pixels in the middle.
+        func centered(_ length: Int, _ fraction: Double) -> (start: Int, length: Int) {
+            let kept = min(length, max(min(2, length), Int((Double(length) * min(1, fraction) / 2).rounded()) * 2))
             return ((length - kept) / 4 * 2, kept)
         }
         let all = (PixelRect(picture), PixelRect(frame))
@@ -53,7 +53,7 @@ enum PicturePlace: String, CaseIterable, Sendable {
     case bottomRight = "bottom right"
 
     /// The part of the free space that is to the art's left (x) and above it (y).
-    var share: Point {
+    var fraction: Point {
         let x: Float =
             switch self {
             case .topLeft, .left, .bottomLeft: 0
@@ -76,7 +76,7 @@ struct PictureArt {
     private struct AxisMap {
         /// Coordinates at which pieces begin and end, in art pixels.
         let art: [Float]
-        /// The same coordinates in picture pixels.
+        /// The coordinates of `art` in picture pixels.
         let picture: [Float]
 
         /// The art coordinate at a picture coordinate; nil outside the art.
@@ -157,7 +157,7 @@ struct PictureArt {
         }
         let drawn = art * scale
         let edge = margin * picture.y
-        let origin = size == nil ? (picture - drawn) / 2 : edge + (picture - drawn - 2 * edge) * place.share
+        let origin = size == nil ? (picture - drawn) / 2 : edge + (picture - drawn - 2 * edge) * place.fraction
         across = AxisMap(art: [0, pixels.x], picture: [origin.x, origin.x + drawn.x])
         down = AxisMap(art: [0, pixels.y], picture: [origin.y, origin.y + drawn.y])
     }
@@ -185,10 +185,10 @@ struct PictureArt {
         FrameOverlay(width: target.width, height: target.height, pixels: pixels(over: backdrop))
     }
 
-    /// Renders the art as YUVA words of the picture's size, row by row.
+    /// Renders the art as YUVA pixels of the picture's size, row by row.
     /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent.
     func pixels(over backdrop: Color? = nil) -> [UInt32] {
-        var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
+        var result = [UInt32](repeating: backdrop?.pixel(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.artCoordinate(at: Float($0) + 0.5) }
         for y in 0..<target.height {
             guard let v = down.artCoordinate(at: Float(y) + 0.5) else { continue }
@@ -203,10 +203,10 @@ struct PictureArt {
                     Art.yuva(
                         UInt8(min(255, p.x)), UInt8(min(255, p.y)), UInt8(min(255, p.z)), UInt8(min(255, p.w)),
                         target.range)
-                words[y * target.width + x] = Art.pixel(yuva)
+                result[y * target.width + x] = Art.pixel(yuva)
             }
         }
-        return words
+        return result
     }
 
     /// Samples the art bilinearly, clamped to its edge pixels.

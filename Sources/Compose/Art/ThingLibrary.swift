@@ -7,7 +7,7 @@ import SystemKit
 /// The things that the user has taught: a folder for each, with its cut-outs as PNGs. What a picture looks like in
 /// numbers is measured again whenever the things are loaded, so a folder can be copied to another computer.
 public final class ThingLibrary: Sendable {
-    /// Names things beside the frame loop.
+    /// Names things in parallel with the frame loop.
     public let recognizer = ThingRecognizer()
     /// The folder with a folder for each thing; nil without a home folder.
     private let folder: String?

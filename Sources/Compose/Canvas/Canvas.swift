@@ -19,7 +19,7 @@ public struct Canvas: ~Copyable {
     /// What draws layers behind the people.
     var backgrounds = BackgroundPainter()
     /// For backgrounds that move.
-    var films = FilmPlayer()
+    var clips = BackgroundClipPlayer()
     /// The things in the frame that the user has taught. Updated only if a mask needs it.
     var things = ThingTracker()
     /// Whether all things are to be named in the very frame, as in a photo, however long that takes.
@@ -84,7 +84,7 @@ public struct Canvas: ~Copyable {
     mutating func releaseOutline() {
         outline.release()
         backgrounds.release()
-        films.release()
+        clips.release()
         if people != nil { people = nil }
     }
 

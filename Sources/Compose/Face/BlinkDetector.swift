@@ -62,10 +62,11 @@ private struct Eyelid: Sendable {
     /// Moves the upper lid's landmarks towards the lower lid's.
     func closeLids(_ face: inout Face, _ openness: Float) {
         guard openness < Self.isOpen else { return }
-        let share = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
+        let openFraction = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
         for i in 1...2 {
             let (upper, lower) = (first + i, first + 6 - i)
-            face.landmarks[upper] = face.landmarks[lower] + (face.landmarks[upper] - face.landmarks[lower]) * share
+            face.landmarks[upper] =
+                face.landmarks[lower] + (face.landmarks[upper] - face.landmarks[lower]) * openFraction
         }
     }
 

@@ -10,13 +10,13 @@ struct FaceColors {
     /// Measures every other pixel of every other row, well inside an outline.
     init(_ layer: borrowing LayerBuffer, _ outline: HeadOutline) {
         let (piece, stride) = (layer.region, layer.stride)
-        let words = layer.readPixels
+        let pixels = layer.readPixels
         var (sum, squares, count) = (SIMD3<Float>.zero, Float(0), Float(0))
         for y in Swift.stride(from: 0, to: piece.height, by: 2) {
             for x in Swift.stride(from: 0, to: piece.width, by: 2) {
                 guard outline.distance(Point(Float(piece.x + x), Float(piece.y + y))) < 0.8 else { continue }
-                let word = words[y * stride + x]
-                let sample = SIMD3(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255))
+                let pixel = pixels[y * stride + x]
+                let sample = SIMD3(Float(pixel & 255), Float(pixel >> 8 & 255), Float(pixel >> 16 & 255))
                 sum += sample
                 squares += sample.x * sample.x
                 count += 1
@@ -34,15 +34,15 @@ struct FaceColors {
         let from = SIMD3<Int32>(Int32(mean.x), Int32(mean.y), Int32(mean.z))
         let to = SIMD3<Int32>(Int32(other.mean.x), Int32(other.mean.y), Int32(other.mean.z))
         let (piece, stride) = (layer.region, layer.stride)
-        var words = layer.pixels
+        var pixels = layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {
-                let word = words[y * stride + x]
-                func value(_ shift: UInt32) -> Int32 { Int32(word >> shift & 255) }
+                let pixel = pixels[y * stride + x]
+                func value(_ shift: UInt32) -> Int32 { Int32(pixel >> shift & 255) }
                 func kept(_ value: Int32) -> UInt32 { UInt32(max(16, min(240, value))) }
                 let luma = kept((value(0) - from.x) * scale / 256 + to.x)
                 let (u, v) = (kept(value(8) - from.y + to.y), kept(value(16) - from.z + to.z))
-                words[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
+                pixels[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
             }
         }
     }

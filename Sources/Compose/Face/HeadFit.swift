@@ -38,8 +38,8 @@ extension HeadSize {
     /// - Parameters:
     ///   - head: in pixels of a frame.
     ///   - cell: the side of what the outline can tell apart, in pixels of the frame.
-    ///   - share: how much of a point belongs to people, 0...1; nil at the frame's edge and outside.
-    init?(_ head: HeadPlacement, cell: Float, share: (Point) -> Float?) {
+    ///   - coverage: how much of a point belongs to people, 0...1; nil at the frame's edge and outside.
+    init?(_ head: HeadPlacement, cell: Float, coverage: (Point) -> Float?) {
         let (pose, scale) = (head.pose, head.scale)
         guard abs(pose.yaw) <= Self.maxYaw, abs(pose.pitch) <= Self.maxPitch,
             scale >= Self.minScale * cell
@@ -50,7 +50,7 @@ extension HeadSize {
         func reach(from start: Point, _ direction: Point) -> Float? {
             var distance: Float = 0
             while distance <= Self.maxReach {
-                guard let part = share(start + direction * distance) else { return nil }
+                guard let part = coverage(start + direction * distance) else { return nil }
                 if part < 0.5 { return distance > 0 ? distance : nil }
                 distance += Self.step
             }
@@ -114,9 +114,9 @@ struct HeadFitEstimator {
     /// Follows the measurements.
     /// - Parameter elapsed: seconds since the last frame.
     mutating func update(elapsed: Float) {
-        let share = 1 - exp(-elapsed / Self.timeConstant)
-        fit.width += (target.width - fit.width) * share
-        fit.height += (target.height - fit.height) * share
+        let weight = 1 - exp(-elapsed / Self.timeConstant)
+        fit.width += (target.width - fit.width) * weight
+        fit.height += (target.height - fit.height) * weight
     }
 
     private var target: HeadFit {

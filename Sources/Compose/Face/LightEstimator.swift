@@ -220,9 +220,9 @@ private struct Levels {
         count += 1
     }
 
-    /// The level below which the given share of all samples is.
-    func percentile(_ share: Float) -> Int {
-        let wanted = Int(share * Float(count))
+    /// The level below which the given fraction of all samples is.
+    func percentile(_ fraction: Float) -> Int {
+        let wanted = Int(fraction * Float(count))
         var sum = 0
         for i in 0..<64 {
             sum += Int(bins[i])

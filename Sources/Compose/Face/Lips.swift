@@ -93,11 +93,11 @@ struct Lips {
         for y in top..<bottom {
             for x in left..<right {
                 let index = (y - area.y) * stride + x - area.x
-                let word = pixels[index]
-                if word == 0 { continue }
-                let share = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
-                if share == 256 { continue }
-                pixels[index] = faded(word, share)
+                let pixel = pixels[index]
+                if pixel == 0 { continue }
+                let alpha = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
+                if alpha == 256 { continue }
+                pixels[index] = faded(pixel, alpha)
             }
         }
     }

@@ -36,18 +36,18 @@ struct ThinPlateSpline: Sendable {
         let middle = pins.reduce(.zero, +) / Float(pins.count)
         let radius = pins.map { ($0 - middle).length }.max() ?? 0
         guard pins.count >= 3, radius > 1e-3 else { return nil }
-        let places = pins.map { ($0 - middle) / radius }
+        let normalized = pins.map { ($0 - middle) / radius }
         let size = pins.count + 3
-        var rows: [[Double]] = places.map { p in
-            places.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
+        var rows: [[Double]] = normalized.map { p in
+            normalized.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
         }
-        rows.append(places.map { _ in 1 } + [0, 0, 0])
-        rows.append(places.map { Double($0.x) } + [0, 0, 0])
-        rows.append(places.map { Double($0.y) } + [0, 0, 0])
+        rows.append(normalized.map { _ in 1 } + [0, 0, 0])
+        rows.append(normalized.map { Double($0.x) } + [0, 0, 0])
+        rows.append(normalized.map { Double($0.y) } + [0, 0, 0])
         guard let inverse = Self.inverse(rows) else { return nil }
         weights = grid.flatMap { corner -> [Float] in
             let p = (corner - middle) / radius
-            let row = places.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
+            let row = normalized.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
             return (0..<pins.count).map { pin in
                 Float((0..<size).reduce(0) { $0 + row[$1] * inverse[$1][pin] })
             }

@@ -143,7 +143,7 @@ struct NeutralEstimate: Sendable {
 
 /// Detects facial expressions, measured in the head's own frame; lengths are in eye distances.
 struct ExpressionState: Sendable {
-    private var doing: [9 of Hysteresis] = .init(repeating: Hysteresis())
+    private var switches: [9 of Hysteresis] = .init(repeating: Hysteresis())
     // Start values from the mean head (Track/HeadModel.swift). Its mouth is a little open, which most people's isn't.
     private var mouth = NeutralEstimate(0.05)
     private var smile = NeutralEstimate(0.83)
@@ -152,10 +152,10 @@ struct ExpressionState: Sendable {
     private var brows = NeutralEstimate(0.39)
 
     /// Whether an expression is detected.
-    subscript(doing: FacialExpression) -> Bool { self.doing[doing.index].isOn }
+    subscript(expression: FacialExpression) -> Bool { switches[expression.index].isOn }
 
     private mutating func set(_ what: FacialExpression, _ value: Float, on: Float, off: Float) {
-        doing[what.index].update(value, on: on, off: off)
+        switches[what.index].update(value, on: on, off: off)
     }
 
     /// Updates all expressions with a frame.
@@ -189,7 +189,9 @@ struct ExpressionState: Sendable {
 
     /// The time to add to a neutral estimate. It is shorter during the expression, but not 0: narrow eyes aren't an
     /// endless blink.
-    private func weight(_ doing: FacialExpression, _ elapsed: Float) -> Float { self[doing] ? elapsed / 4 : elapsed }
+    private func weight(_ expression: FacialExpression, _ elapsed: Float) -> Float {
+        self[expression] ? elapsed / 4 : elapsed
+    }
 
     /// Measurements of a face, in eye distances.
     struct FaceMeasurements {
@@ -221,7 +223,7 @@ struct ExpressionState: Sendable {
 }
 
 extension FacialExpression {
-    /// Index in `ExpressionState.doing`.
+    /// Index in `ExpressionState.switches`.
     fileprivate var index: Int {
         switch self {
         case .mouthOpen: 0

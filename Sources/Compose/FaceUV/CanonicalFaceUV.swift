@@ -12,7 +12,7 @@ enum CanonicalFaceUV {
     /// Number of points: landmarks and points between them.
     static let count = 68 + 37
     /// The positions of all points on one face, in pixels.
-    typealias Places = [105 of Point]
+    typealias Positions = [105 of Point]
 
     /// The points in head space.
     static let head: [SIMD3<Float>] = HeadPlacement.meanHead + between
@@ -58,36 +58,36 @@ enum CanonicalFaceUV {
 
     /// The positions of the chart's points on a face: landmarks as tracked, the others by the head's pose, plus the
     /// deviation of the landmarks around them from the mean head.
-    static func positions(on face: borrowing Face) -> Places {
-        var places = Places(repeating: .zero)
+    static func positions(on face: borrowing Face) -> Positions {
+        var positions = Positions(repeating: .zero)
         var off = [68 of Point](repeating: .zero)
         for i in 0..<68 {
-            places[i] = face.landmarks[i]
-            off[i] = places[i] - face.head(head[i])
+            positions[i] = face.landmarks[i]
+            off[i] = positions[i] - face.head(head[i])
         }
         let table = Self.pull
         let pull = table.span
         for i in 68..<count {
             var shift = Point.zero
             for j in 0..<68 { shift += off[j] * pull[(i - 68) * 68 + j] }
-            places[i] = face.head(head[i]) + shift
+            positions[i] = face.head(head[i]) + shift
         }
-        closeLips(&places, face.head.scale)
-        return places
+        closeLips(&positions, face.head.scale)
+        return positions
     }
 
     /// Closes the lips if the gap between them is below the landmarks' accuracy. Closed lips have no gap of bare skin
     /// between them, and they open steadily, without flicker.
-    private static func closeLips(_ places: inout Places, _ scale: Float) {
-        let lipDistance = (places[66] - places[62]).length / max(scale, 1e-6)
+    private static func closeLips(_ positions: inout Positions, _ scale: Float) {
+        let lipDistance = (positions[66] - positions[62]).length / max(scale, 1e-6)
         // In eye distances. The landmarks of closed lips are about 0.03 apart.
         let open = smoothstep((lipDistance - 0.035) / 0.05)
         guard open < 1 else { return }
         for i in 0..<3 {
             let (upper, lower) = (61 + i, 67 - i)
-            let middle = (places[upper] + places[lower]) / 2
-            places[upper] = middle + (places[upper] - middle) * open
-            places[lower] = middle + (places[lower] - middle) * open
+            let middle = (positions[upper] + positions[lower]) / 2
+            positions[upper] = middle + (positions[upper] - middle) * open
+            positions[lower] = middle + (positions[lower] - middle) * open
         }
     }
 }
@@ -108,7 +108,7 @@ struct FaceUVArt: Sendable {
         self.triangles = art.levels.map { level in
             let points = CanonicalFaceUV.points.map(level.map.callAsFunction)
             return triangles.filter {
-                level.sprite.holdsArt(near: points[Int($0.x)], points[Int($0.y)], points[Int($0.z)])
+                level.sprite.containsArt(near: points[Int($0.x)], points[Int($0.y)], points[Int($0.z)])
             }
         }
     }
@@ -118,11 +118,11 @@ struct FaceUVArt: Sendable {
     private static let frontal: [Float] = CanonicalFaceUV.normals.map { -$0.z }
 
     /// The bounding box of a face in pixels; nil if it is tiny or far outside the picture.
-    static func region(_ places: borrowing CanonicalFaceUV.Places) -> PixelRect? {
-        var (low, high) = (places[0], places[0])
+    static func region(_ positions: borrowing CanonicalFaceUV.Positions) -> PixelRect? {
+        var (low, high) = (positions[0], positions[0])
         for i in CanonicalFaceUV.outline {
-            low = pointwiseMin(low, places[i])
-            high = pointwiseMax(high, places[i])
+            low = pointwiseMin(low, positions[i])
+            high = pointwiseMax(high, positions[i])
         }
         // Keeps conversions to Int defined, and skips tiny faces.
         guard low.x > -1e5, low.y > -1e5, high.x < 1e5, high.y < 1e5, high.x - low.x > 4 else { return nil }
@@ -132,15 +132,15 @@ struct FaceUVArt: Sendable {
 
     /// Clears the canvas's layer buffer for the part of the picture around a face.
     /// - Returns: false if none of it is inside the picture.
-    static func beginLayer(_ places: borrowing CanonicalFaceUV.Places, on canvas: inout Canvas) -> Bool {
-        guard let piece = region(places) else { return false }
+    static func beginLayer(_ positions: borrowing CanonicalFaceUV.Positions, on canvas: inout Canvas) -> Bool {
+        guard let piece = region(positions) else { return false }
         return canvas.layer.begin(piece, in: canvas.frame.layout)
     }
 
     /// Draws the art, warped to a face.
     /// - Parameter map: from the frame's pixels to the layer buffer's.
     func draw(
-        _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places, by map: Affine = .identity,
+        _ face: borrowing Face, _ positions: borrowing CanonicalFaceUV.Positions, by map: Affine = .identity,
         on layer: inout LayerBuffer
     ) {
         let index = art.levelIndex(forScale: face.head.scale * map.a / CanonicalFaceUV.unit)
@@ -154,7 +154,8 @@ struct FaceUVArt: Sendable {
             // A side that faces the camera at least as much as from the front is opaque.
             let limit = min(Self.facing, max(Self.frontal[i], Self.grazing + 0.05))
             let fade = max(0, min(1, (seen - Self.grazing) / (limit - Self.grazing)))
-            vertices[i] = WarpVertex(source: level.map(CanonicalFaceUV.points[i]), target: map(places[i]), fade: fade)
+            vertices[i] = WarpVertex(
+                source: level.map(CanonicalFaceUV.points[i]), target: map(positions[i]), fade: fade)
         }
         warp(level.sprite, vertices.span, pieces.span, onto: &layer)
     }
@@ -165,15 +166,16 @@ enum FaceBackdrop {
     /// Chart points on cheeks, nose, forehead and beside the chin, on both the dark and the bright side.
     private static let points: [Int] = [27, 28, 29, 76, 77, 78, 79, 101, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 103]
     /// Parts of the way from each point to the face's centre at which the skin is sampled too.
-    private static let shares: [Float] = [0, 0.12, 0.24]
+    private static let fractions: [Float] = [0, 0.12, 0.24]
 
     /// The mean samples of a face's skin in a frame; nil if they can't be measured.
-    static func samples(_ places: borrowing CanonicalFaceUV.Places, in frame: borrowing Frame) -> BackdropSamples? {
+    static func samples(_ positions: borrowing CanonicalFaceUV.Positions, in frame: borrowing Frame) -> BackdropSamples?
+    {
         var spots = [57 of Point](repeating: .zero)
         var count = 0
         for i in points {
-            for share in shares {
-                spots[count] = places[i] + (places[28] - places[i]) * share
+            for fraction in fractions {
+                spots[count] = positions[i] + (positions[28] - positions[i]) * fraction
                 count += 1
             }
         }

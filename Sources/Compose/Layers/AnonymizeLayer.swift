@@ -25,7 +25,7 @@ struct AnonymizeLayer: Layer {
     /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `maxCells` sets a lower
     /// limit.
     let size: Float
-    /// The colour of a block, as a word of a `Sprite`.
+    /// The colour of a block, as a pixel of a `Sprite`.
     let color: UInt32
 
     /// The most cells along the longer side of a head. With so few, eyes, nose and mouth share cells with what is
@@ -54,7 +54,7 @@ struct AnonymizeLayer: Layer {
         case .block, .negative: size = 0
         }
         color = (mode == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
-            .word(context.target.range)
+            .pixel(context.target.range)
     }
 
     /// A layer that pixelates the boxes of whole heads.
@@ -135,7 +135,7 @@ struct AnonymizeLayer: Layer {
         let region = shape == .bar ? bar.box : outline.box()
         guard canvas.layer.begin(region, in: canvas.frame.layout) else { return }
         let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
-        var words = canvas.layer.pixels
+        var pixels = canvas.layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {
                 let p = Point(Float(piece.x + x), Float(piece.y + y))
@@ -145,7 +145,7 @@ struct AnonymizeLayer: Layer {
                     case .ellipse: outline.distance(p) <= 1
                     case .bar: bar.covers(p)
                     }
-                if covers { words[y * stride + x] = color }
+                if covers { pixels[y * stride + x] = color }
             }
         }
         canvas.drawLayer(opacity: 1)
@@ -158,21 +158,21 @@ struct AnonymizeLayer: Layer {
         // range.
         let range = canvas.frame.layout.range
         let (luma, chroma) = (UInt32(2 * range.black + range.lumaSpan), UInt32(2 * range.black + range.chromaSpan))
-        var words = canvas.layer.pixels
+        var pixels = canvas.layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {
                 let p = Point(Float(piece.x + x), Float(piece.y + y))
                 let alpha = UInt32(outline.cover(p, full: 0.85, none: 1) * 255 + 0.5)
                 guard alpha > 0 else {
-                    words[y * stride + x] = 0
+                    pixels[y * stride + x] = 0
                     continue
                 }
-                let word = words[y * stride + x]
+                let pixel = pixels[y * stride + x]
                 func part(_ shift: UInt32, _ ceiling: UInt32) -> UInt32 {
-                    let value = word >> shift & 255
+                    let value = pixel >> shift & 255
                     return ((ceiling > value ? min(255, ceiling - value) : 0) * alpha * 257 + 32768) >> 16
                 }
-                words[y * stride + x] =
+                pixels[y * stride + x] =
                     part(0, luma) | part(8, chroma) << 8 | part(16, chroma) << 16 | alpha << 24
             }
         }

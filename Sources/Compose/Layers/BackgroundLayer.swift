@@ -38,14 +38,14 @@ struct BackgroundLayer: PictureLayer {
         /// One for each frame of animated art, else a single one.
         case backgrounds([Background])
         /// A clip of the user's.
-        case film(Film)
+        case clip(BackgroundClip)
     }
 
     /// Whether nothing of the room is left.
     private var hidesRoom: Bool {
         switch content {
         case .backgrounds(let backgrounds): backgrounds[0].hidesRoom
-        case .film: true
+        case .clip: true
         }
     }
 
@@ -125,10 +125,10 @@ struct BackgroundLayer: PictureLayer {
                 guard let folder = context.target.ownPictures, choice.isFileName else {
                     throw Problem(.missing, "'\(brief(choice))' is none of your pictures", fix: "set another one")
                 }
-                // Never one of a mask: films are decoded in this process.
+                // Never one of a mask: clips are decoded in this process.
                 let loaded =
                     choice.hasSuffix(".\(MotionJPEG.fileExtension)")
-                    ? try film(choice, in: folder, fit, context) : try load(choice, in: folder, fit, context)
+                    ? try clip(choice, in: folder, fit, context) : try load(choice, in: folder, fit, context)
                 return (loaded.content, loaded.timeline, nil)
             } catch {
                 // The room stays hidden, whatever became of the user's file.
@@ -140,15 +140,15 @@ struct BackgroundLayer: PictureLayer {
     }
 
     /// Loads a clip of the user's, as the store of pictures keeps it.
-    private static func film(
+    private static func clip(
         _ file: String, in folder: String, _ fit: PictureFit, _ context: LayerContext
     ) throws -> (content: Content, timeline: Timeline) {
-        let film = Film(pictures: try MotionJPEG(path: try Art.resolvePath(folder, file)), fit: fit)
+        let clip = BackgroundClip(pictures: try MotionJPEG(path: try Art.resolvePath(folder, file)), fit: fit)
         let duration = 1000 / Double(MotionJPEG.rate)
         return (
-            .film(film),
+            .clip(clip),
             Timeline(
-                durations: Array(repeating: duration, count: film.pictures.count),
+                durations: Array(repeating: duration, count: clip.pictures.count),
                 context.style.motion.repetition ?? .forever)
         )
     }
@@ -163,19 +163,19 @@ struct BackgroundLayer: PictureLayer {
             return .picture(BackgroundPicture(width: target.width, height: target.height, pixels: pixels.span))
         }
         let path = try Art.resolvePath(folder, file)
-        guard let film = try ArtReader.loadAnimation(path: path) else {
+        guard let animation = try ArtReader.loadAnimation(path: path) else {
             return (
                 .backgrounds([background(try PictureArt(file: file, folder: folder, target: target, fit: fit))]),
                 Timeline(durations: [1], .forever)
             )
         }
-        let backgrounds = try film.pictures.map { picture in
+        let backgrounds = try animation.pictures.map { picture in
             // Each of them is kept at the frame's size.
             try ArtBudget.current?.countPixels(target.width * target.height, path)
             return background(PictureArt(picture.raster, target: target, fit: fit))
         }
-        let repetition = context.style.motion.repetition ?? (film.plays == 0 ? .forever : .once)
-        return (.backgrounds(backgrounds), Timeline(durations: film.pictures.map(\.milliseconds), repetition))
+        let repetition = context.style.motion.repetition ?? (animation.plays == 0 ? .forever : .once)
+        return (.backgrounds(backgrounds), Timeline(durations: animation.pictures.map(\.milliseconds), repetition))
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
@@ -184,12 +184,12 @@ struct BackgroundLayer: PictureLayer {
             canvas.backgrounds.draw(
                 backgrounds[timeline.frame(at: appearance.time)], opacity: appearance.opacity,
                 behind: &canvas.outline, onto: &canvas.frame)
-        case .film(let film):
+        case .clip(let clip):
             // Cameras' frames often come when a picture is just due. Without a margin for rounded times, some pictures
             // would be shown in one of them and some in three.
             let number = timeline.frame(at: appearance.time + 2)
-            canvas.films.show(number, of: film, like: canvas.frame.layout)
-            canvas.backgrounds.draw(canvas.films.picture, behind: &canvas.outline, onto: &canvas.frame)
+            canvas.clips.show(number, of: clip, like: canvas.frame.layout)
+            canvas.backgrounds.draw(canvas.clips.picture, behind: &canvas.outline, onto: &canvas.frame)
         }
         if hidesRoom { canvas.isRoomHidden = true }
     }

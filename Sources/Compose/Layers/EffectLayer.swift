@@ -74,7 +74,7 @@ struct EffectLayer: PictureLayer {
             // A dark picture in the colour's hue, as a background for bright lines.
             let tone = ColorAdjustment(
                 gain: [0.5, 0.12, 0.12], offset: [-26, (chroma.y - 128) * 0.4, (chroma.z - 128) * 0.4])
-            content = .hud(color: color.word(range), tone)
+            content = .hud(color: color.pixel(range), tone)
         }
     }
 

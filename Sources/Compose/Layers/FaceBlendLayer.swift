@@ -78,13 +78,13 @@ struct FaceBlendLayer: Layer {
     /// Makes the art transparent over the features.
     private func makeTransparent(_ layer: inout LayerBuffer, _ features: HeadOutline) {
         let (piece, stride) = (layer.region, layer.stride)
-        var words = layer.pixels
+        var pixels = layer.pixels
         for y in piece.y..<piece.y + piece.height {
             for x in features.columns(y, grown: Self.none).clamped(to: piece.x..<piece.x + piece.width) {
                 let at = (y - piece.y) * stride + x - piece.x
                 let shown =
                     features.cover(Point(Float(x), Float(y)), full: Self.full, none: Self.none) * min(1, strength)
-                words[at] = faded(words[at], UInt32((1 - shown) * 256))
+                pixels[at] = faded(pixels[at], UInt32((1 - shown) * 256))
             }
         }
     }

@@ -116,15 +116,15 @@ struct MakeupLayer: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let places = CanonicalFaceUV.positions(on: tracked.face)
-        let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
+        let positions = CanonicalFaceUV.positions(on: tracked.face)
+        let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
         if let bare, let backdrop {
             let how = SkinSmoothing(
                 strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: backdrop.chroma)
-            canvas.smooth(how, where: bare, tracked.face, places)
+            canvas.smooth(how, where: bare, tracked.face, positions)
         }
-        if let colors, FaceUVArt.beginLayer(places, on: &canvas) {
-            colors.draw(tracked.face, places, on: &canvas.layer)
+        if let colors, FaceUVArt.beginLayer(positions, on: &canvas) {
+            colors.draw(tracked.face, positions, on: &canvas.layer)
             canvas.drawLayer(Paint(appearance, on: backdrop, shading: 1, dimming: Self.dimming))
         }
     }
@@ -134,12 +134,13 @@ extension Canvas {
     /// Smooths a face's skin.
     /// - Parameter skin: the area of skin, on the UV chart.
     fileprivate mutating func smooth(
-        _ how: SkinSmoothing, where skin: FaceUVArt, _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places
+        _ how: SkinSmoothing, where skin: FaceUVArt, _ face: borrowing Face,
+        _ positions: borrowing CanonicalFaceUV.Positions
     ) {
-        guard let region = FaceUVArt.region(places),
+        guard let region = FaceUVArt.region(positions),
             let map = smoother.begin(over: region, of: frame.layout, eyeDistance: face.head.scale)
         else { return }
-        skin.draw(face, places, by: map, on: &smoother.mask)
+        skin.draw(face, positions, by: map, on: &smoother.mask)
         smoother.smooth(&frame, how)
     }
 }

@@ -37,7 +37,7 @@ public enum MaskOption: Equatable, Sendable {
     }
 
     /// The allowed values in words, for messages.
-    public var words: String {
+    public var allowedText: String {
         switch self {
         case .color: "a colour such as #d02030, or its English name"
         case .palette(let names): names.joined(separator: ", ")

@@ -39,13 +39,14 @@ struct MeshLayer: Layer {
             let name = try fields.string("model")
             try reader.add(try MeshModel(file: name, folder: context.folder, range: range), fields)
         }
-        let pieces = reader.pieces.map { $0.droppingLevels(above: context.target.eyeDistance) }
-        guard !pieces.isEmpty else {
+        let submeshes = reader.submeshes.map { $0.droppingLevels(above: context.target.eyeDistance) }
+        guard !submeshes.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
         }
         let isHiding = try fields.bool("occluder", default: true)
         mesh = HeadMesh(
-            pieces: pieces, occluder: isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil, range: range,
+            submeshes: submeshes, occluder: isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil,
+            range: range,
             pivot: reader.pivot ?? frame.shift, shadow: shadow)
     }
 

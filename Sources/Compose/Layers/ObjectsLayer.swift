@@ -29,7 +29,7 @@ struct ObjectsLayer: PictureLayer {
     private static let period = 0.9
     /// Pixels per unit of the dash's drawing, of which it is 24 long with the gap.
     private static let dashUnit: Float = 24
-    /// In pictures of the mask: the least height of a line, and the middle of the example; shares of the picture.
+    /// In pictures of the mask: the least height of a line, and the middle of the example; fractions of the picture.
     private static let (exampleSize, examplePlace): (Float, Point) = (0.09, [0.79, 0.83])
 
     /// Reads the layer's description and renders the names.
@@ -135,13 +135,13 @@ struct ObjectsLayer: PictureLayer {
         for thing in names.indices where count(of: thing, canvas.things) > 0 { rows += 1 }
         guard rows > 0 else { return }
         let step = names[0].pixels.y + padding
-        var top = margin + (frame.y - 2 * margin - Float(rows) * step + padding) * place.share.y
+        var top = margin + (frame.y - 2 * margin - Float(rows) * step + padding) * place.fraction.y
         for thing in names.indices {
             let number = count(of: thing, canvas.things)
             guard number > 0 else { continue }
             let plate = counts[min(number, counts.count) - 1]
             let width = plate.pixels.x + padding + names[thing].pixels.x
-            let left = margin + (frame.x - 2 * margin - width) * place.share.x
+            let left = margin + (frame.x - 2 * margin - width) * place.fraction.x
             draw(plate, at: Point(left, top), on: &canvas, appearance)
             draw(names[thing], at: Point(left + plate.pixels.x + padding, top), on: &canvas, appearance)
             top += step

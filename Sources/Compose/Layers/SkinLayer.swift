@@ -43,10 +43,10 @@ struct SkinLayer: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let places = CanonicalFaceUV.positions(on: tracked.face)
-        guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
-        uv.draw(tracked.face, places, on: &canvas.layer)
-        let backdrop = FaceBackdrop.samples(places, in: canvas.frame)
+        let positions = CanonicalFaceUV.positions(on: tracked.face)
+        guard FaceUVArt.beginLayer(positions, on: &canvas) else { return }
+        uv.draw(tracked.face, positions, on: &canvas.layer)
+        let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
         if let backdrop, !coversHair { canvas.keyOutHair(backdrop, tracked.face) }
         canvas.drawLayer(Paint(appearance, on: backdrop, shading: shading, dimming: Self.dimming))
     }
@@ -64,11 +64,11 @@ extension Canvas {
         let height = max(up.length, 1e-3)
         var brows = -Float.infinity
         for i in 17...26 { brows = max(brows, (face.landmarks[i] * up).sum() / height) }
-        let share = 1 / (Self.onset * max(face.head.scale, 1e-3))
+        let scale = 1 / (Self.onset * max(face.head.scale, 1e-3))
         let black = skin.sample - skin.luma
         keyOutDark(
             &layer, dark: black + Self.hair.dark * skin.luma...black + Self.hair.light * skin.luma,
-            side: SIMD3(up.x / height, up.y / height, 0 - brows) * share, over: frame)
+            side: SIMD3(up.x / height, up.y / height, 0 - brows) * scale, over: frame)
     }
 }
 

@@ -27,7 +27,7 @@ struct SpriteLayer: Layer {
     /// Distance between the eyes in art units. Used with one pin.
     let eyeDistance: Float
     /// The warp grid; nil if an affine map places the art directly on the frame.
-    let bend: ThinPlateSpline?
+    let spline: ThinPlateSpline?
     let lips: Mouth
 
     /// The most pins.
@@ -75,11 +75,12 @@ struct SpriteLayer: Layer {
         }
         let repetition = context.style.motion.repetition
         if moving.isEmpty,
-            let film = try Art.loadAnimation(
+            let animation = try Art.loadAnimation(
                 file: names[0], folder: context.folder, range: context.target.range, touch: touch)
         {
-            pictures = film.pictures
-            timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
+            pictures = animation.pictures
+            timeline = Timeline(
+                durations: animation.milliseconds, repetition ?? (animation.plays == 0 ? .forever : .once))
         } else {
             pictures = try names.map {
                 try Art(
@@ -89,7 +90,7 @@ struct SpriteLayer: Layer {
             timeline = Timeline(
                 durations: moving.isEmpty ? [1] : moving.map(\.milliseconds), repetition ?? .forever)
         }
-        bend = pins.count > 3 || lips == .through ? try Self.bend(pictures, pins, fields) : nil
+        spline = pins.count > 3 || lips == .through ? try Self.spline(pictures, pins, fields) : nil
     }
 
     /// Whether two or three pins define where art is. More pins are checked when the warp is computed.
@@ -107,7 +108,7 @@ struct SpriteLayer: Layer {
 
     /// The warp grid over all animation frames.
     /// - Throws: `Problem` if the pins define no warp.
-    private static func bend(_ pictures: [Art], _ pins: [Pin], _ fields: Fields) throws -> ThinPlateSpline {
+    private static func spline(_ pictures: [Art], _ pins: [Pin], _ fields: Fields) throws -> ThinPlateSpline {
         var (low, high) = (Point(.infinity, .infinity), Point(-.infinity, -.infinity))
         for picture in pictures {
             let level = picture.levels[0]
@@ -116,12 +117,12 @@ struct SpriteLayer: Layer {
             high = pointwiseMax(high, back(Point(Float(level.sprite.width - 1), Float(level.sprite.height - 1))))
         }
         guard pins.count > 3 else { return ThinPlateSpline(from: low, to: high) }
-        guard let bend = ThinPlateSpline(from: low, to: high, pins: pins.map(\.art)) else {
+        guard let spline = ThinPlateSpline(from: low, to: high, pins: pins.map(\.art)) else {
             throw fields.wrong(
                 "pins", "a list with pins on one line, or at the same place",
                 allowed: "pins around the art")
         }
-        return bend
+        return spline
     }
 
     /// Eye distances per art unit on a mean head, where the pins are spread most.
@@ -138,7 +139,7 @@ struct SpriteLayer: Layer {
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let art = pictures[timeline.frame(at: appearance.time)]
         let paint = appearance.paint(under: tracked.light)
-        guard bend == nil else {
+        guard spline == nil else {
             drawBent(art, on: &canvas, tracked.face, paint, appearance.swing.x)
             return
         }
@@ -152,20 +153,20 @@ struct SpriteLayer: Layer {
     private func drawBent(
         _ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint, _ swing: Float
     ) {
-        guard let bend else { return }
-        var places = [25 of Point](repeating: .zero)
+        guard let spline else { return }
+        var positions = [25 of Point](repeating: .zero)
         if pins.count > 3 {
             var seen = [16 of Point](repeating: .zero)
             for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
-            for i in 0..<ThinPlateSpline.corners { places[i] = bend.position(i, seen) }
+            for i in 0..<ThinPlateSpline.corners { positions[i] = spline.position(i, seen) }
         } else {
             guard let map = placement(on: face, swing: swing) else { return }
-            for i in 0..<ThinPlateSpline.corners { places[i] = map(bend.grid[i]) }
+            for i in 0..<ThinPlateSpline.corners { positions[i] = map(spline.grid[i]) }
         }
-        var (low, high) = (places[0], places[0])
+        var (low, high) = (positions[0], positions[0])
         for i in 0..<ThinPlateSpline.corners {
-            low = pointwiseMin(low, places[i])
-            high = pointwiseMax(high, places[i])
+            low = pointwiseMin(low, positions[i])
+            high = pointwiseMax(high, positions[i])
         }
         let far: Float = 20_000  // keeps conversions to Int defined for wild faces
         guard low.x > -far, low.y > -far, high.x < far, high.y < far else { return }
@@ -174,11 +175,11 @@ struct SpriteLayer: Layer {
             height: Int(high.y - low.y) + 3)
         guard canvas.layer.begin(region, in: canvas.frame.layout) else { return }
         let last = ThinPlateSpline.corners - 1
-        let scale = (places[last] - places[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
+        let scale = (positions[last] - positions[0]).length / max((spline.grid[last] - spline.grid[0]).length, 1e-6)
         let level = art.level(forScale: scale)
         var vertices = [25 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
         for i in 0..<ThinPlateSpline.corners {
-            vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
+            vertices[i] = WarpVertex(source: level.map(spline.grid[i]), target: positions[i], fade: 1)
         }
         let triangles = ThinPlateSpline.triangles
         warp(level.sprite, vertices.span, triangles.span, onto: &canvas.layer)

@@ -12,9 +12,9 @@ struct Stamp: Sendable {
 
     /// What the stamp keeps its place on.
     enum Pin: String, CaseIterable, Sendable {
-        /// The picture: places are shares of its width and height from the top left corner, sizes of its height.
+        /// The picture: positions are fractions of its width and height from the top left corner, sizes of its height.
         case picture
-        /// Every face: places and sizes are in eye distances, from the middle between the eyes, along the face's axes.
+        /// Every face: places and sizes are in eye distances, from the midpoint of the eyes, along the face's axes.
         case face
     }
 

@@ -75,9 +75,10 @@ struct StampsLayer: PictureLayer {
                 placed[i].draw(at: stamp.center * size, unit: size.y, turn: 0, on: &canvas, appearance)
             case .face:
                 for j in scene.trackedFaces.indices {
-                    let place = FacePlace(scene.trackedFaces[j].face)
+                    let placement = FacePlacement(scene.trackedFaces[j].face)
                     placed[i].draw(
-                        at: place.position(of: stamp.center), unit: place.eyeDistance, turn: place.roll, on: &canvas,
+                        at: placement.position(of: stamp.center), unit: placement.eyeDistance, turn: placement.roll,
+                        on: &canvas,
                         appearance)
                 }
             }

@@ -97,7 +97,7 @@ struct TextLayer: Layer, PictureLayer {
         } else {
             let room = Point(Float(target.width), Float(target.height)) - size - 2 * margin
             // Whole pixels keep letters sharp.
-            place = .picture((margin + room * corner.share).rounded(.toNearestOrAwayFromZero))
+            place = .picture((margin + room * corner.fraction).rounded(.toNearestOrAwayFromZero))
         }
     }
 

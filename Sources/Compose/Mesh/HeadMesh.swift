@@ -7,7 +7,7 @@ struct HeadMesh: Sendable {
     /// A number that no other mesh has.
     let number = Self.numbers.add(1, ordering: .relaxed).newValue
     private static let numbers = Atomic(0)
-    private let pieces: [MeshPiece]
+    private let submeshes: [Submesh]
     private let occluder: Occluder?
     let range: ColorRange
     /// The point about which swinging parts rotate, in head space.
@@ -20,13 +20,15 @@ struct HeadMesh: Sendable {
     /// invisible, and about to show the other side's light.
     private static let onEdge: Float = 0.2
 
-    /// Makes a mesh of its pieces.
+    /// Makes a mesh of its submeshes.
     /// - Parameters:
     ///   - occluder: the head, which hides what is behind it; nil: it hides nothing.
     ///   - pivot: the point about which swinging parts rotate, in head space.
     ///   - shadow: strength of the contact shadow, 0...1.
-    init(pieces: [MeshPiece], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float) {
-        (self.pieces, self.occluder, self.range, self.pivot, self.shadow) = (pieces, occluder, range, pivot, shadow)
+    init(submeshes: [Submesh], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float) {
+        (self.submeshes, self.occluder, self.range, self.pivot, self.shadow) = (
+            submeshes, occluder, range, pivot, shadow
+        )
     }
 
     /// The call that draws a mesh on a head as it is in one frame, now or later.
@@ -56,18 +58,18 @@ struct HeadMesh: Sendable {
     /// The affine map that moves the cached impostor to its place in this frame, and the remaining deviation; nil if
     /// there is no such map.
     func reprojection(_ impostor: borrowing Impostor, _ state: FrameState) -> (map: Affine, deviation: Float)? {
-        var places = Impostor.Places(repeating: .zero)
+        var positions = Impostor.Positions(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
         for i in impostor.referenceCorners.indices {
             let reference = impostor.referenceCorners[i]
-            let piece = pieces[reference.piece]
-            let seen = seen(piece.mesh.vertices[reference.vertex], state)
-            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, state.lighting)
+            let submesh = submeshes[reference.submesh]
+            let seen = projected(submesh.mesh.vertices[reference.vertex], state)
+            let color = color(submesh.mesh.vertices[reference.vertex], seen.facing, submesh, state.lighting)
             let off = color - reference.color
             deviation.add((off * off).max())
-            places[i] = Point(seen.position.x, seen.position.y)
+            positions[i] = Point(seen.position.x, seen.position.y)
         }
-        guard let carried = impostor.map(to: places) else { return nil }
+        guard let carried = impostor.map(to: positions) else { return nil }
         return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
     }
 
@@ -80,16 +82,16 @@ struct HeadMesh: Sendable {
     ) -> Bool {
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        for piece in pieces {
+        for submesh in submeshes {
             scratch.begin()
-            for vertex in piece.mesh.vertices {
-                let seen = seen(vertex, state)
-                if piece.surface == .fur && seen.facing.z > Self.beyond {
+            for vertex in submesh.mesh.vertices {
+                let seen = projected(vertex, state)
+                if submesh.surface == .fur && seen.facing.z > Self.beyond {
                     // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
-                var corner = corner(vertex, seen, piece, state.lighting)
+                var corner = corner(vertex, seen, submesh, state.lighting)
                 low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
                 high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
                 corner.position = detail.drawn(corner.position)
@@ -115,13 +117,13 @@ struct HeadMesh: Sendable {
         selectCandidates(&scratch.candidates, among: scratch.corners, state)
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
-            // Transparent pieces come last.
+            // Transparent submeshes come last.
             for pass in 0..<2 {
                 var first = 0
-                for piece in pieces {
-                    let count = piece.mesh.vertices.count
-                    if (piece.material.opacity < 1) == (pass == 1) {
-                        scratch.draw(piece, from: first, surface(piece, scale * detail.pixels))
+                for submesh in submeshes {
+                    let count = submesh.mesh.vertices.count
+                    if (submesh.material.opacity < 1) == (pass == 1) {
+                        scratch.draw(submesh, from: first, surface(submesh, scale * detail.pixels))
                     }
                     first += count
                 }
@@ -139,29 +141,29 @@ struct HeadMesh: Sendable {
         return true
     }
 
-    /// Selects corners that face the camera, some from each piece. Those that turn out to be visible become the
+    /// Selects corners that face the camera, some from each submesh. Those that turn out to be visible become the
     /// impostor's reference corners.
-    /// - Parameter corners: of all pieces, in their order, in drawn pixels.
+    /// - Parameter corners: of all submeshes, in their order, in drawn pixels.
     private func selectCandidates(
         _ candidates: inout [MeshScratch.Candidate], among corners: borrowing [RasterVertex], _ state: FrameState
     ) {
         candidates.removeAll(keepingCapacity: true)
-        candidates.reserveCapacity(max(Impostor.maxReferenceCorners, 4 * pieces.count))
-        let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
-        let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
+        candidates.reserveCapacity(max(Impostor.maxReferenceCorners, 4 * submeshes.count))
+        let all = submeshes.reduce(0) { $0 + $1.mesh.vertices.count }
+        let spare = max(0, Impostor.maxReferenceCorners - 4 * submeshes.count)
         var first = 0
-        for (number, piece) in pieces.enumerated() {
-            let count = piece.mesh.vertices.count
+        for (number, submesh) in submeshes.enumerated() {
+            let count = submesh.mesh.vertices.count
             var phase: Float = 0
             for _ in 0..<4 + spare * count / max(all, 1) {
-                // Steps by the golden ratio, which spread over the piece however its vertices are numbered.
+                // Steps by the golden ratio, which spread over the submesh however its vertices are numbered.
                 phase += 0.618_034
                 phase -= phase.rounded(.down)
                 let i = min(Int(phase * Float(count)), count - 1)
                 guard i >= 0 else { continue }
-                let facing = state.view.turned(piece.mesh.vertices[i].normal).z
-                guard piece.surface == .doubleSided ? abs(facing) > Self.onEdge : facing < 0 else { continue }
-                candidates.append(MeshScratch.Candidate(piece: number, vertex: i, corner: corners[first + i]))
+                let facing = state.view.turned(submesh.mesh.vertices[i].normal).z
+                guard submesh.surface == .doubleSided ? abs(facing) > Self.onEdge : facing < 0 else { continue }
+                candidates.append(MeshScratch.Candidate(submesh: number, vertex: i, corner: corners[first + i]))
             }
             first += count
         }
@@ -174,14 +176,15 @@ struct HeadMesh: Sendable {
             guard scratch.layer.isDrawn(at: point) else { continue }
             scratch.impostors.entries[slot].recordCorner(
                 Impostor.Corner(
-                    piece: candidate.piece, vertex: candidate.vertex, position: detail.shown(point),
+                    submesh: candidate.submesh, vertex: candidate.vertex, position: detail.shown(point),
                     color: candidate.corner.color))
         }
     }
 
     /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
-    private func seen(_ vertex: Mesh.Vertex, _ state: FrameState) -> (position: SIMD4<Float>, facing: SIMD3<Float>) {
+    private func projected(_ vertex: Mesh.Vertex, _ state: FrameState) -> (position: SIMD4<Float>, facing: SIMD3<Float>)
+    {
         var (position, normal) = (vertex.position, vertex.normal)
         if vertex.swing > 0 {
             position += (state.swing(position - pivot) + pivot - position) * vertex.swing
@@ -193,11 +196,11 @@ struct HeadMesh: Sendable {
     /// The lit colour of a vertex.
     @inline(__always)
     private func color(
-        _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: MeshPiece, _ lighting: Lighting
+        _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ submesh: Submesh, _ lighting: Lighting
     ) -> SIMD4<Float> {
-        let material = piece.material
+        let material = submesh.material
         // The inner side of a sheet has the opposite normal, and is darker.
-        let isInside = piece.surface == .doubleSided && facing.z > 0
+        let isInside = submesh.surface == .doubleSided && facing.z > 0
         return lighting.color(
             material.color, material.finish, normal: isInside ? facing * -1 : facing,
             shade: isInside ? vertex.shade * material.inside : vertex.shade)
@@ -205,10 +208,10 @@ struct HeadMesh: Sendable {
 
     /// The vertex for the rasterizer.
     private func corner(
-        _ vertex: Mesh.Vertex, _ seen: (position: SIMD4<Float>, facing: SIMD3<Float>), _ piece: MeshPiece,
+        _ vertex: Mesh.Vertex, _ seen: (position: SIMD4<Float>, facing: SIMD3<Float>), _ submesh: Submesh,
         _ lighting: Lighting
     ) -> RasterVertex {
-        let material = piece.material
+        let material = submesh.material
         let texture: SIMD2<Float>
         if let picture = material.picture {
             // One transparent pixel surrounds the art, and whole coordinates are pixel centres.
@@ -217,18 +220,18 @@ struct HeadMesh: Sendable {
             texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
         }
         return RasterVertex(
-            position: seen.position, color: color(vertex, seen.facing, piece, lighting), texture: texture)
+            position: seen.position, color: color(vertex, seen.facing, submesh, lighting), texture: texture)
     }
 
-    /// The surface with which the rasterizer fills a piece.
+    /// The surface with which the rasterizer fills a submesh.
     /// - Parameter scale: pixels per head unit.
-    private func surface(_ piece: MeshPiece, _ scale: Float) -> RasterSurface {
-        let material = piece.material
-        if piece.surface == .fur { return .plain }
+    private func surface(_ submesh: Submesh, _ scale: Float) -> RasterSurface {
+        let material = submesh.material
+        if submesh.surface == .fur { return .plain }
         if material.opacity < 1 { return .glass(opacity: material.opacity) }
         if let picture = material.picture {
             let whole = picture.whole
-            let level = picture.level(forScale: whole.density * piece.texelScale(picture, scale))
+            let level = picture.level(forScale: whole.density * submesh.texelScale(picture, scale))
             let shrink = level.density / whole.density
             return .picture(
                 level.sprite, shrink: shrink,

@@ -21,7 +21,7 @@ struct Impostor: ~Copyable {
     /// A reference corner, with its position and colour when the picture was drawn.
     struct Corner {
         /// Index of the mesh in the layer.
-        let piece: Int
+        let submesh: Int
         /// Index of the vertex in the mesh.
         let vertex: Int
         /// The position in pixels.
@@ -48,8 +48,8 @@ struct Impostor: ~Copyable {
     private var isWhole = true
 
     /// Positions of the reference corners in a frame. More corners would add no accuracy.
-    typealias Places = [96 of Point]
-    static let maxReferenceCorners = Places.count
+    typealias Positions = [96 of Point]
+    static let maxReferenceCorners = Positions.count
     /// The error of the reference corners: root mean square and maximum, each relative to the largest invisible one.
     struct Deviation {
         /// The largest invisible root mean square and maximum.
@@ -58,7 +58,7 @@ struct Impostor: ~Copyable {
         private var worst: Float = 0
 
         /// For position errors in pixels.
-        static var ofPlaces: Deviation { Deviation(mean: 0.5, peak: 1) }
+        static var ofPositions: Deviation { Deviation(mean: 0.5, peak: 1) }
         /// For colour errors in levels. The maximum is large, because a glint moves over a few corners at once.
         static var ofColors: Deviation { Deviation(mean: 4, peak: 16) }
 
@@ -132,16 +132,16 @@ struct Impostor: ~Copyable {
 
     /// The affine map that moves the reference corners as closely as possible to their positions now (least squares),
     /// and the remaining deviation; nil if the map isn't a small change.
-    /// - Parameter places: the corners' positions now, in pixels.
-    func map(to places: borrowing Places) -> (map: Affine, deviation: Float)? {
+    /// - Parameter positions: the corners' positions now, in pixels.
+    func map(to positions: borrowing Positions) -> (map: Affine, deviation: Float)? {
         guard referenceCorners.count >= 3 else { return nil }
         // Relative to the first corner, so that Float is precise enough for the sums.
-        let (origin, end) = (referenceCorners[0].position, places[0])
+        let (origin, end) = (referenceCorners[0].position, positions[0])
         var (sum, sumEnd) = (Point.zero, Point.zero)
         var (xx, xy, yy) = (Float(0), Float(0), Float(0))
         var (byX, byY) = (Point.zero, Point.zero)
         for i in referenceCorners.indices {
-            let (p, q) = (referenceCorners[i].position - origin, places[i] - end)
+            let (p, q) = (referenceCorners[i].position - origin, positions[i] - end)
             sum += p
             sumEnd += q
             xx += p.x * p.x
@@ -164,9 +164,9 @@ struct Impostor: ~Copyable {
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
         guard canComposite(map, within: Self.maxWarpError) else { return nil }
-        var deviation = Deviation.ofPlaces
+        var deviation = Deviation.ofPositions
         for i in referenceCorners.indices {
-            let off = map(referenceCorners[i].position) - places[i]
+            let off = map(referenceCorners[i].position) - positions[i]
             deviation.add(off.x * off.x + off.y * off.y)
         }
         let size = max(deviation.size(over: referenceCorners.count), warpError(map) / Self.usualWarpError)

@@ -3,8 +3,8 @@ import JSON
 
 /// The material of a part of a mesh.
 struct Material: Sendable {
-    /// Kinds of material, by how they reflect light.
-    enum Look: String, CaseIterable, Sendable {
+    /// Names of finishes and their textures, by how they reflect light.
+    enum Preset: String, CaseIterable, Sendable {
         case plain, felt, velvet, cloth, satin, knit, fur, leather, straw, paper, wood, plastic, metal
     }
 
@@ -51,8 +51,9 @@ struct Material: Sendable {
         isTinted = try fields.bool("tinted", default: false)
         let shown = isTinted ? tint?.color ?? own : own
         color = shown.yuv(range) - [black, 128, 128]
-        let look = try fields.choice("look", default: Look.plain)
-        var finish = Self.finish(look)
+        try fields.refuse("look", renamedTo: "finish")
+        let preset = try fields.choice("finish", default: Preset.plain)
+        var finish = Self.finish(preset)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
         let roughness = try fields.number("roughness", in: 0...1, default: -1)
         // From a mirror (the cosine to the power of 128) to no highlight: the cosine itself would lighten half of the
@@ -63,7 +64,7 @@ struct Material: Sendable {
         finish.sheen = Float(try fields.number("sheen", in: 0...1, default: Double(finish.sheen)))
         finish.glow = Float(try fields.number("glow", in: 0...1, default: 0))
         self.finish = finish
-        grain = Self.grain(look)
+        grain = Self.grain(preset)
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
         inside = Float(try fields.number("inside", in: 0...1, default: 0.55))
         if fields.has("picture") {
@@ -86,8 +87,8 @@ struct Material: Sendable {
         (isTinted, grain, inside) = (false, nil, 0.55)
     }
 
-    private static func finish(_ look: Look) -> Finish {
-        switch look {
+    private static func finish(_ preset: Preset) -> Finish {
+        switch preset {
         case .plain, .paper: Finish(wrap: 0.3)
         case .felt: Finish(wrap: 0.5, sheen: 0.12)
         case .velvet: Finish(wrap: 0.25, sheen: 0.55)
@@ -101,8 +102,8 @@ struct Material: Sendable {
         }
     }
 
-    private static func grain(_ look: Look) -> Grain? {
-        switch look {
+    private static func grain(_ preset: Preset) -> Grain? {
+        switch preset {
         case .felt, .velvet: GrainTextures.felt
         case .cloth: GrainTextures.cloth
         case .knit: GrainTextures.knit

@@ -9,14 +9,14 @@ import SystemKit
 /// The axes are glTF's: y up, z to the viewer, which is the default of Blender's export. The unit is one eye distance.
 struct MeshModel {
     /// A mesh with one material.
-    struct Piece {
+    struct Primitive {
         let mesh: Mesh
         let material: Material
         /// Whether it is visible from both sides.
         let isDoubleSided: Bool
     }
 
-    let pieces: [Piece]
+    let primitives: [Primitive]
 
     /// The most bytes of a .glb. The pictures of a hat take most of it.
     static let largestBinary = 16 << 20
@@ -39,11 +39,11 @@ struct MeshModel {
     /// - Throws: `unusable` if the model is damaged or too large.
     init(_ bytes: [UInt8], path: String, range: ColorRange) throws {
         let broken = { Self.broken(path, $0) }
-        var reader = PieceReader(bytes: try ArtProcess.pieces(ofModel: bytes, broken: broken))
-        var pieces: [Piece] = []
+        var reader = PrimitiveReader(bytes: try ArtProcess.primitives(ofModel: bytes, broken: broken))
+        var primitives: [Primitive] = []
         var pictures: [[UInt8]: Art] = [:]
         while !reader.isAtEnd {
-            guard let (piece, vertices, indices, png) = reader.next() else {
+            guard let (primitive, vertices, indices, png) = reader.next() else {
                 throw broken("guise-art sent an invalid reply")
             }
             var picture: Art?
@@ -51,15 +51,15 @@ struct MeshModel {
                 picture = try pictures[png] ?? Self.picture(png, path, range)
                 pictures[png] = picture
             }
-            let hasNormals = piece.has_normals != 0
+            let hasNormals = primitive.has_normals != 0
             let mesh = Self.mesh(vertices, indices, hasNormals: hasNormals, picture: picture)
-            let color = SIMD4(piece.color.0, piece.color.1, piece.color.2, piece.color.3)
-            let look = (piece.roughness, piece.metal, piece.is_blended != 0, piece.is_two_sided != 0)
+            let color = SIMD4(primitive.color.0, primitive.color.1, primitive.color.2, primitive.color.3)
             let material = Material(
-                linear: color, roughness: look.0, metal: look.1, isBlended: look.2, picture: picture, range: range)
-            pieces.append(Piece(mesh: mesh, material: material, isDoubleSided: look.3))
+                linear: color, roughness: primitive.roughness, metal: primitive.metal,
+                isBlended: primitive.is_blended != 0, picture: picture, range: range)
+            primitives.append(Primitive(mesh: mesh, material: material, isDoubleSided: primitive.is_two_sided != 0))
         }
-        self.pieces = pieces
+        self.primitives = primitives
     }
 
     private static func broken(_ path: String, _ reason: String) -> Problem {
@@ -108,9 +108,9 @@ struct MeshModel {
     }
 }
 
-/// Reads the pieces of a model from the bytes that `guise-art` sent. It has read an untrusted file, so everything
+/// Reads the primitives of a model from the bytes that `guise-art` sent. It has read an untrusted file, so everything
 /// that it sends is checked. The only unsafe code here copies values from bytes.
-private struct PieceReader {
+private struct PrimitiveReader {
     let bytes: [UInt8]
     private var offset = 0
 
@@ -118,16 +118,17 @@ private struct PieceReader {
 
     var isAtEnd: Bool { offset == bytes.count }
 
-    /// The next piece; nil if the bytes are not one.
-    mutating func next() -> (cart_piece, vertices: [cart_vertex], indices: [UInt32], picture: [UInt8])? {
-        guard let piece = take(cart_piece.self, 1)?.first, piece.vertex_count <= Mesh.maxVertices,
-            piece.index_count <= 3 * Mesh.maxTriangles,
-            let vertices = take(cart_vertex.self, Int(piece.vertex_count)),
-            let indices = take(UInt32.self, Int(piece.index_count)),
-            let picture = take(UInt8.self, Int(piece.texture_size)), indices.allSatisfy({ $0 < piece.vertex_count }),
-            vertices.allSatisfy(\.isFinite), piece.isInRange
+    /// The next primitive; nil if the bytes are not one.
+    mutating func next() -> (cart_primitive, vertices: [cart_vertex], indices: [UInt32], picture: [UInt8])? {
+        guard let primitive = take(cart_primitive.self, 1)?.first, primitive.vertex_count <= Mesh.maxVertices,
+            primitive.index_count <= 3 * Mesh.maxTriangles,
+            let vertices = take(cart_vertex.self, Int(primitive.vertex_count)),
+            let indices = take(UInt32.self, Int(primitive.index_count)),
+            let picture = take(UInt8.self, Int(primitive.texture_size)),
+            indices.allSatisfy({ $0 < primitive.vertex_count }),
+            vertices.allSatisfy(\.isFinite), primitive.isInRange
         else { return nil }
-        return (piece, vertices, indices, picture)
+        return (primitive, vertices, indices, picture)
     }
 
     private mutating func take<Value: BitwiseCopyable>(_ type: Value.Type, _ count: Int) -> [Value]? {
@@ -151,7 +152,7 @@ extension cart_vertex {
     }
 }
 
-extension cart_piece {
+extension cart_primitive {
     /// Whether its material's numbers are between 0 and 1.
     fileprivate var isInRange: Bool {
         [color.0, color.1, color.2, color.3, roughness, metal].allSatisfy { (0...1) ~= $0 }

@@ -98,7 +98,7 @@ struct MeshReader {
 
     private let materials: [(name: String, material: Material)]
     private let frame: AffineMap3D
-    private(set) var pieces: [MeshPiece] = []
+    private(set) var submeshes: [Submesh] = []
     /// The point about which swinging parts rotate, in head space; nil if nothing swings.
     private(set) var pivot: SIMD3<Float>?
 
@@ -157,23 +157,24 @@ struct MeshReader {
     /// Adds the meshes of a model.
     /// - Throws: `Problem` if there are too many triangles together with the parts.
     mutating func add(_ model: MeshModel, _ fields: Fields) throws {
-        for piece in model.pieces {
+        for primitive in model.primitives {
             try add(
-                piece.mesh, frame, piece.material, piece.isDoubleSided ? .doubleSided : .closed, fields, key: "model")
+                primitive.mesh, frame, primitive.material, primitive.isDoubleSided ? .doubleSided : .closed, fields,
+                key: "model")
         }
     }
 
     private mutating func add(
-        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ surface: MeshPiece.Surface, _ part: Fields,
+        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ surface: Submesh.Surface, _ part: Fields,
         key: String = "shape"
     ) throws {
         var placed = mesh
         placed.transform(map)
         guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
         else { throw part.wrong(key, "too large to be drawn", allowed: "smaller sizes and scales") }
-        pieces.append(MeshPiece(mesh: placed, material: material, surface: surface))
-        let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
-        let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
+        submeshes.append(Submesh(mesh: placed, material: material, surface: surface))
+        let triangles = submeshes.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
+        let vertices = submeshes.reduce(0) { $0 + $1.mesh.vertices.count }
         guard triangles <= Mesh.maxTriangles, vertices <= Mesh.maxVertices else {
             throw part.wrong(
                 key, "too detailed: more than \(Mesh.maxTriangles) triangles with the parts before it",

@@ -16,7 +16,7 @@ struct MeshScratch: ~Copyable {
     /// A corner that faces the camera, in drawn pixels.
     struct Candidate {
         /// Index of the mesh in the layer.
-        let piece: Int
+        let submesh: Int
         /// Index of the vertex in the mesh.
         let vertex: Int
         let corner: RasterVertex
@@ -104,9 +104,9 @@ struct MeshScratch: ~Copyable {
         Self.occlude(&rasterizer, corners, from: first, mesh.triangles)
     }
 
-    /// Draws a piece's triangles.
-    mutating func draw(_ piece: borrowing MeshPiece, from first: Int, _ surface: RasterSurface) {
-        Self.draw(&rasterizer, corners, from: first, piece, surface)
+    /// Draws a submesh's triangles.
+    mutating func draw(_ submesh: borrowing Submesh, from first: Int, _ surface: RasterSurface) {
+        Self.draw(&rasterizer, corners, from: first, submesh, surface)
     }
 
     // Static functions that take each part by itself: a span of one part would keep the whole from being changed.
@@ -118,10 +118,10 @@ struct MeshScratch: ~Copyable {
 
     private static func draw(
         _ rasterizer: inout Rasterizer, _ corners: borrowing [RasterVertex], from first: Int,
-        _ piece: borrowing MeshPiece, _ surface: RasterSurface
+        _ submesh: borrowing Submesh, _ surface: RasterSurface
     ) {
         rasterizer.draw(
-            corners.span.extracting(first..<first + piece.mesh.vertices.count), piece.mesh.triangles.span,
-            faces: piece.surface == .closed ? .front : .both, surface)
+            corners.span.extracting(first..<first + submesh.mesh.vertices.count), submesh.mesh.triangles.span,
+            faces: submesh.surface == .closed ? .front : .both, surface)
     }
 }

@@ -4,7 +4,7 @@ import JSON
 public enum PictureRequest: RequestGroup {
     /// Show a placeholder and close the camera.
     case pause
-    /// The same, whatever is shown now: a hot key for `pause` and `resume` toggles them, this one never does.
+    /// Pause, whatever is shown now: a hot key for `pause` and `resume` toggles them, this one never does.
     case panic
     /// End a pause or a freeze.
     case resume

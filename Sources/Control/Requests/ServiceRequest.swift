@@ -34,8 +34,8 @@ public enum ServiceRequest: RequestGroup {
         case .faces:
             RequestHelp(
                 """
-                where the `faces` of the last frame are, at most eight: the middle between their `eyes`, as shares of \
-                the picture's width and height, their `eyeDistance` as a share of its height, and their `roll`, \
+                where the `faces` of the last frame are, at most eight: the midpoint of their `eyes`, as fractions of \
+                the picture's width and height, their `eyeDistance` as a fraction of its height, and their `roll`, \
                 clockwise in degrees
                 """)
         case .doctor:

@@ -32,80 +32,103 @@ struct ApplyCommand: ParsableCommand {
 
     @Flag(help: "Replace the output file if it exists.")
     var overwrite = false
+    @OptionGroup var logOptions: LogOptions
+
+    /// What happened to the frames.
+    private struct Counts {
+        /// The number of faces in all frames.
+        var faces = 0
+        var frames = 0
+        /// The number of frames that the gate withheld.
+        var withheld = 0
+    }
 
     func run() throws {
         let context = try AppContext()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
-        if points != nil, !isPhoto {
-            throw Problem(.invalid, "--points is for photos; \(input) is a clip", fix: "leave it out")
-        }
-        let corrections = try points.map { try readFacePoints($0, for: clip.layout) } ?? []
         let selections = self.masks.isEmpty ? context.configuration.masks : self.masks.map { MaskSelection($0) }
-        let masks = try context.masks(selections, for: clip.layout)
-        var pipeline = Pipeline(tracker: try context.tracker(isPhoto: isPhoto), masks: masks, output: clip.layout)
-        pipeline.corrections = corrections
-        pipeline.onLostFace = context.configuration.onLostFace
+        var pipeline = try makePipeline(for: clip, wearing: selections, context)
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
             overwrites: overwrite || mayReplace())
-        let progress = Progress(of: isPhoto ? nil : clip.expectedFrames)
-        pipeline.allowsUncoveredPhotos = allowUncovered
         let placeholder =
             pipeline.isCovering
             ? Placeholder(
                 title: "Covered", text: "This picture may show a face that was not found.", clip.layout)
             : Placeholder(plain: clip.layout)
-        var (faces, frames, withheld) = (0, 0, 0)
-        loop: while true {
-            let result = try clip.withFrame { view, time in
-                pipeline.process(view, at: time, isPhoto ? .whole : .following)
-                if let unused = pipeline.unusedCorrections.first, let points {
-                    throw Problem(
-                        .unusable,
-                        "\(points): 'faces[\(unused)]' has only some landmarks, and no face was found there; "
-                            + "\(output) was not written",
-                        fix: "place all 68 landmarks: guise track --json --landmarks prints those of a face")
-                }
-                faces += pipeline.tracker.faces.count
-                frames += 1
-                progress?.show(frames)
-                switch pipeline.gate.outcome {
-                case .publishable(let frame): try sink.publish(frame)
-                case .withheld(.noFaceFound):
-                    throw Problem(
-                        .unusable, "no face to hide was found in \(input); \(output) was not written",
-                        fix: "check the photo, or pass --allow-uncovered to write it unchanged")
-                case .withheld:
-                    withheld += 1
-                    try sink.publish(placeholder.frame)
-                }
-            }
-            switch result {
-            case .frame: break
-            case .nothing: clip.wait()
-            case .end: break loop
+        let progress = Progress(of: isPhoto ? nil : clip.expectedFrames)
+        var counts = Counts()
+        try clip.forEachFrame { view, time in
+            pipeline.process(view, at: time, isPhoto ? .whole : .following)
+            try checkCorrections(unused: pipeline.unusedCorrections)
+            counts.faces += pipeline.tracker.faces.count
+            counts.frames += 1
+            progress?.show(counts.frames)
+            switch pipeline.gate.outcome {
+            case .publishable(let frame): try sink.publish(frame)
+            case .withheld(.noFaceFound):
+                throw Problem(
+                    .unusable, "no face to hide was found in \(input); \(output) was not written",
+                    fix: "check the photo, or pass --allow-uncovered to write it unchanged")
+            case .withheld:
+                counts.withheld += 1
+                try sink.publish(placeholder.frame)
             }
         }
         progress?.clear()
         try sink.finish(placeholder: placeholder.frame)
-        if let warning = clip.warning { log("guise: \(warning)") }
-        if isPhoto, !pipeline.tracker.candidateHeads.isEmpty {
-            log("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were also covered")
+        if let warning = clip.warning { logWarning(warning) }
+        report(counts, pipeline, wearing: selections, isPhoto: isPhoto)
+    }
+
+    /// A pipeline that masks the clip's faces, with the landmarks of `--points`.
+    private func makePipeline(
+        for clip: borrowing Clip, wearing selections: [MaskSelection], _ context: AppContext
+    ) throws -> Pipeline {
+        let (isPhoto, layout) = (clip.isPhoto, clip.layout)
+        if points != nil, !isPhoto {
+            throw Problem(.invalid, "--points is for photos; \(input) is a clip", fix: "leave it out")
         }
-        if withheld > 0 {
-            log(
-                "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
-            )
+        let corrections = try points.map { try readFacePoints($0, for: layout) } ?? []
+        let masks = try context.masks(selections, for: layout)
+        var pipeline = Pipeline(tracker: try context.tracker(isPhoto: isPhoto), masks: masks, output: layout)
+        pipeline.corrections = corrections
+        pipeline.onLostFace = context.configuration.onLostFace
+        pipeline.allowsUncoveredPhotos = allowUncovered
+        return pipeline
+    }
+
+    /// Throws if landmarks of `--points` belong to no face of the photo.
+    private func checkCorrections(unused: [Int]) throws {
+        guard let index = unused.first, let points else { return }
+        throw Problem(
+            .unusable,
+            "\(points): 'faces[\(index)]' has only some landmarks, and no face was found there; "
+                + "\(output) was not written",
+            fix: "place all 68 landmarks: guise track --json --landmarks prints those of a face")
+    }
+
+    /// Prints what was written, after warnings about what the user may not expect.
+    private func report(
+        _ counts: Counts, _ pipeline: borrowing Pipeline, wearing selections: [MaskSelection], isPhoto: Bool
+    ) {
+        let candidates = pipeline.tracker.candidateHeads.count
+        if isPhoto, candidates > 0 {
+            logWarning("\(candidates) more places that may be faces were also covered")
         }
-        let isWithoutFaces = faces == 0 && withheld == 0
-        let isSame =
-            isWithoutFaces && !pipeline.changesPictureWithoutFaces && pipeline.tracker.candidateHeads.isEmpty
+        if counts.withheld > 0 {
+            logWarning(
+                "\(counts.withheld) of \(counts.frames) frames were covered completely: they may show a face that "
+                    + "was not found")
+        }
+        let isWithoutFaces = counts.faces == 0 && counts.withheld == 0
+        let isSame = isWithoutFaces && !pipeline.changesPictureWithoutFaces && candidates == 0
         if isWithoutFaces {
-            log("guise: no face was found in \(input)\(isSame ? "; \(output) shows the same" : "")")
+            logWarning("no face was found in \(input)\(isSame ? "; \(output) shows the same" : "")")
         }
-        if isPhoto, faces >= Tracker.Settings.maxInPhoto {
-            log("guise: \(faces) people wear masks, which is the most in a photo; others wear nothing")
+        if isPhoto, counts.faces >= Tracker.Settings.maxInPhoto {
+            logWarning("\(counts.faces) people wear masks, which is the most in a photo; others wear nothing")
         }
         // On standard output, which scripts may ignore.
         let worn = isSame || selections.isEmpty ? "nothing" : selections.map(\.mask).joined(separator: ", ")

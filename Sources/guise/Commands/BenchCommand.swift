@@ -28,6 +28,7 @@ struct BenchCommand: ParsableCommand {
     var frames = 300
     @Flag(help: "Print one JSON object with each frame's values instead of the table; omits memory and allocations.")
     var json = false
+    @OptionGroup var logOptions: LogOptions
 
     /// The number of frames after which all buffers have their final size.
     private static let warmUp = 60
@@ -57,14 +58,14 @@ struct BenchCommand: ParsableCommand {
         while metrics.count < frames {
             let number = metrics.count
             let result = try source.withFrame { view, time in
-                let asked = callocations_count()
+                let before = callocations_count()
                 pipeline.process(view, at: time)
                 let composed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - composed
                 metrics.add(
                     pipeline.cost, copy: copied, covered: pipeline.gate.coveredShare,
-                    allocations: number < Self.warmUp ? nil : callocations_count() - asked)
+                    allocations: number < Self.warmUp ? nil : callocations_count() - before)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
             }
             switch result {

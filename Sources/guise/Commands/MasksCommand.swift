@@ -20,6 +20,7 @@ struct MasksCommand: ParsableCommand {
     var poses = 5
     @Flag(help: "Print one JSON object, as the reply of the socket's request `masks`, without `worn`.")
     var json = false
+    @OptionGroup var logOptions: LogOptions
 
     func validate() throws {
         guard (1...ContactSheet.maxPoses).contains(poses) else {

@@ -17,6 +17,7 @@ struct PageCommand: ParsableCommand {
     var noOpen = false
     @Flag(help: "Make a new link: the old one, and pages opened with it, stop working within seconds.")
     var revoke = false
+    @OptionGroup var logOptions: LogOptions
 
     func run() throws {
         if revoke { try Paths().pageSecrets.revoke() }

@@ -36,7 +36,7 @@ struct ReportCommand: ParsableCommand {
         do {
             let text = try AppContext().configurationText
             // The text of a name tag is left out.
-            return [text.file ?? "no file: defaults", text.value.json.replacing("text", with: "left out").pages]
+            return [text.file ?? "no file: defaults", text.value.json.replacing("text", with: "left out").prettyText]
         } catch { return ["\(error)"] }
     }
 

@@ -21,11 +21,9 @@ struct RunCommand: ParsableCommand {
     var loop = false
     @Flag(help: "Replace files that exist.")
     var overwrite = false
-    @Flag(name: .shortAndLong, help: "Log requests and changes of state too.")
-    var verbose = false
+    @OptionGroup var logOptions: LogOptions
 
     func run() throws {
-        if verbose { logThreshold.store(LogLevel.debug.rawValue, ordering: .relaxed) }
         try Launcher.serve(
             AppContext(configuration: config),
             Launcher.Options(

@@ -15,25 +15,18 @@ struct TrackCommand: ParsableCommand {
     var json = false
     @Flag(help: "With --json, also print all 68 landmarks.")
     var landmarks = false
+    @OptionGroup var logOptions: LogOptions
 
     func run() throws {
         let context = try AppContext()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
         var tracker = try context.tracker(isPhoto: isPhoto)
-        while true {
-            let result = try clip.withFrame { view, time in
-                if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
-                print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
-            }
-            switch result {
-            case .frame: break
-            case .nothing: clip.wait()
-            case .end:
-                if let warning = clip.warning { log("guise: \(warning)") }
-                return
-            }
+        try clip.forEachFrame { view, time in
+            if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
+            print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
         }
+        if let warning = clip.warning { logWarning(warning) }
     }
 
     private func wordLine(_ faces: [Face], _ time: FrameTime) -> String {

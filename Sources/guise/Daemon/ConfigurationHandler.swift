@@ -20,11 +20,11 @@ struct ConfigurationHandler {
         }
     }
 
-    /// Sets an option of an active mask. A picture's file is read first, beside the other requests.
+    /// Sets an option of an active mask. A picture's file is read first, in parallel with other requests.
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Answer {
         guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw masks.notWorn(mask) }
         if key == "opacity" {
-            guard let number = value.number ?? value.string.flatMap(Self.share), (0...1).contains(number) else {
+            guard let number = value.number ?? value.string.flatMap(Self.fraction), (0...1).contains(number) else {
                 throw RequestError(
                     .badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1, or a percentage such as 50%")
             }
@@ -49,8 +49,8 @@ struct ConfigurationHandler {
         return WornReply(selections)
     }
 
-    /// A percentage, such as "50%" or "50 %", as a share of 1.
-    private static func share(_ text: String) -> Double? {
+    /// A percentage, such as "50%" or "50 %", as a fraction of 1.
+    private static func fraction(_ text: String) -> Double? {
         guard text.hasSuffix("%") else { return nil }
         let number = text.dropLast()
         return Double(number.hasSuffix(" ") ? number.dropLast() : number).map { $0 / 100 }
@@ -91,7 +91,7 @@ struct ConfigurationHandler {
             default: value.string
             }
         guard let text, option.allows(text) else {
-            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.words)")
+            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(option.allowedText)")
         }
         return .text(text)
     }

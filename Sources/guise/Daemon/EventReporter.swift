@@ -41,7 +41,7 @@ final class EventReporter: Sendable {
 
     /// Logs a warning and reports it to subscribers.
     func report(_ line: String) {
-        log("guise: \(line)", .warning)
+        logWarning(line)
         warnings.withLock { warnings in
             if warnings.count == Self.maxWarnings { warnings.removeFirst() }
             warnings.append((monotonicTime(), line))

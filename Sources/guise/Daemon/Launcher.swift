@@ -125,16 +125,15 @@ enum Launcher {
     /// Runs the daemon until it is interrupted or the source ends.
     /// - Parameter context: the configuration and the paths.
     static func serve(_ context: AppContext, _ options: Options) throws {
-        let settings = context.configuration
         let plan = Plan(context, options)
         let signals = try Signals()
         var listening = plan.hasLiveOutput ? try Self.listen() : ControlListener()
         let source: (any FrameSource & ~Copyable)? =
             plan.isSourceManaged ? nil : try context.openSource(plan.source, loop: options.isLooped)
-        let video = Video(plan, source, size: settings.output)
+        let video = Video(plan, source, size: context.configuration.output)
         let outputs = try openOutputs(plan, video, overwrites: options.overwrites)
         let outputLayout = outputs.first?.layout ?? video.layout
-        if let failure = listening.failure { log("guise: commands can't reach this process: \(failure)", .warning) }
+        if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
         let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
@@ -143,11 +142,7 @@ enum Launcher {
         let loader = try context.maskLoader(keeping(hidden, wanted, context), for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
-        var first = LoopSettings()
-        first.apply(settings)
-        if plan.isSourceManaged { first.source = plan.wantedSource }
-        first.isPaused = hidden.isPaused
-        let mailbox = try Mailbox(first)
+        let mailbox = try Mailbox(firstSettings(plan, hidden, context))
         let placeholders = Placeholders(outputLayout)
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
         pipeline.monitor = preview
@@ -155,7 +150,7 @@ enum Launcher {
         var descriptions = outputs.map(\.description)
         if plan.hasPage {
             let address = try openPage(
-                pageService, plan, of: video, port: settings.port, prints: options.page == .printed)
+                pageService, plan, of: video, port: context.configuration.port, prints: options.page == .printed)
             descriptions.append("page \(address)")
         }
         let cameras = CameraSettingsStore(folder: context.paths.state)
@@ -171,17 +166,7 @@ enum Launcher {
             pageService.setControlServer(fresh)
             server = fresh
         }
-        loader.start(signaling: mailbox.wakeEvent) {
-            daemon.events.report($0)
-            // A mask that can't be loaded is not worn any more.
-            daemon.requestSaving()
-        }
-        daemon.configuration.watch {
-            try daemon.history.record("edit of the configuration", $0)
-        } report: {
-            daemon.events.report($0)
-        }
-        daemon.startSaving()
+        watchFiles(daemon, loader, mailbox)
         var isWantedEnd = false
         defer {
             daemon.stopSaving()
@@ -196,11 +181,7 @@ enum Launcher {
             signals: signals, outputs: outputs, source: source, rate: video.rate,
             // Whoever watches a file wants to see it at its own rate.
             isPaced: !video.isLive && (options.isRealtime || plan.isViewable),
-            FrameLoop.Dependencies(
-                clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
-                monitor: preview,
-                requestReload: { daemon.configuration.requestReload() }, ready: { service.notifyReady() },
-                pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
+            dependencies(daemon, mailbox, cameraController, placeholders, preview, service))
         defer {
             pageService.close()
             server?.close()
@@ -216,6 +197,44 @@ enum Launcher {
         daemon.finishRecordings()
         _ = try outcome.get()
         try ending.get()
+    }
+
+    /// The frame loop's settings at the start.
+    private static func firstSettings(
+        _ plan: Plan, _ hidden: HiddenState.Content, _ context: AppContext
+    ) -> LoopSettings {
+        var settings = LoopSettings()
+        settings.apply(context.configuration)
+        if plan.isSourceManaged { settings.source = plan.wantedSource }
+        settings.isPaused = hidden.isPaused
+        return settings
+    }
+
+    /// Starts the threads that watch the masks' files and the configuration, and the one that saves what has changed.
+    private static func watchFiles(_ daemon: Daemon, _ loader: MaskLoader, _ mailbox: Mailbox) {
+        loader.start(signaling: mailbox.wakeEvent) {
+            daemon.events.report($0)
+            // A mask that can't be loaded is not worn any more.
+            daemon.requestSaving()
+        }
+        daemon.configuration.watch {
+            try daemon.history.record("edit of the configuration", $0)
+        } report: {
+            daemon.events.report($0)
+        }
+        daemon.startSaving()
+    }
+
+    /// The interfaces of the frame loop to the daemon.
+    private static func dependencies(
+        _ daemon: Daemon, _ mailbox: Mailbox, _ cameraController: CameraController, _ placeholders: Placeholders,
+        _ preview: Preview, _ service: Service
+    ) -> FrameLoop.Dependencies {
+        FrameLoop.Dependencies(
+            clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
+            monitor: preview, requestReload: { daemon.configuration.requestReload() },
+            ready: { service.notifyReady() }, pingWatchdog: { service.pingWatchdog() },
+            setStatus: { service.setStatus($0) })
     }
 
     /// The masks of the start, with those that were hiding something when the process before this one ended.

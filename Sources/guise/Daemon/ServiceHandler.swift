@@ -15,7 +15,7 @@ struct ServiceHandler {
     func handle(_ request: ServiceRequest) -> Answer {
         switch request {
         case .status: .immediate(status.status)
-        case .faces: .immediate(FacesReply(mailbox.lastStatus.facePlaces))
+        case .faces: .immediate(FacesReply(mailbox.lastStatus.facePlacements))
         case .doctor:
             .background { [shared] in Report(System.here(shared: shared, setting: System.Setting.current())) }
         case .page:

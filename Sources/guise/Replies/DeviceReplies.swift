@@ -107,7 +107,7 @@ struct CameraReply: Codable, Sendable {
         }
     }
 
-    /// The camera's name; null if the source is no camera, or none is connected.
+    /// The camera's name; null if the source is not a camera, or none is connected.
     @Nullable var camera: String?
     /// The camera's device node.
     @Nullable var path: String?

@@ -98,20 +98,20 @@ struct EmptyReply: Codable {}
 
 /// Where the faces are.
 struct FacesReply: Codable {
-    struct Place: Codable {
-        /// The middle between the eyes, as shares of the picture's width and height.
+    struct Placement: Codable {
+        /// The midpoint of the eyes, as fractions of the picture's width and height.
         let eyes: [Double]
-        /// The distance between the eyes, as a share of the picture's height.
+        /// The distance between the eyes, as a fraction of the picture's height.
         let eyeDistance: Double
         /// Clockwise in degrees.
         let roll: Double
     }
 
-    let faces: [Place]
+    let faces: [Placement]
 
-    init(_ places: FacePlaces) {
-        faces = places.all.map { face in
-            Place(
+    init(_ placements: FacePlacements) {
+        faces = placements.all.map { face in
+            Placement(
                 eyes: [rounded(Double(face.eyes.x), 10_000), rounded(Double(face.eyes.y), 10_000)],
                 eyeDistance: rounded(Double(face.eyeDistance), 10_000), roll: rounded(Double(face.roll), 10))
         }

@@ -1,7 +1,7 @@
 import CLinux
 import SystemKit
 
-/// A picture ready to be blended over frames: premultiplied YUVA, one 32-bit word per pixel (Y in the lowest byte, then
+/// A picture ready to be blended over frames: premultiplied YUVA, 32 bits for each pixel (Y in the lowest byte, then
 /// U, V, A), in the range of the frames it is for. A border of one transparent pixel lets the art's edge fade out.
 public struct Sprite: Sendable {
     /// The width in pixels, 2 to 4096.
@@ -19,7 +19,7 @@ public struct Sprite: Sendable {
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
         var isNear: [Bool] = []
-        ArtBlocks.sprite.mark(pixels.span, width: width, height: height, stride: width, into: &isNear)
+        OccupancyGrid.sprite.mark(pixels.span, width: width, height: height, stride: width, into: &isNear)
         (self.width, self.height, self.pixels, isNearArt) = (width, height, pixels, isNear)
     }
 }
@@ -59,11 +59,11 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
 }
 
 extension Sprite {
-    func withArt(_ body: (SampledArt) -> Void) {
+    func withArt(_ body: (TextureView) -> Void) {
         unsafe pixels.withUnsafeBufferPointer { pixels in
             unsafe isNearArt.withUnsafeBufferPointer { isNearArt in
                 guard let pixels = pixels.baseAddress, let isNearArt = isNearArt.baseAddress else { return }
-                body(unsafe SampledArt(pixels, width: width, height: height, stride: width, isNearArt: isNearArt))
+                body(unsafe TextureView(pixels, width: width, height: height, stride: width, isNearArt: isNearArt))
             }
         }
     }
@@ -109,10 +109,10 @@ private func blendRows(
     /// Fraction bits of a position: 24, so that the rounding errors of the steps stay invisible.
     private static let fraction = 24
     private static let one = Float(1 << fraction)
-    /// An upper bound of a position's error after a run of steps truncated to `ArtLine`'s bits.
-    private static let hair = (runLength + 1) << (fraction - ArtLine.fraction)
+    /// An upper bound of a position's error after a run of steps truncated to `LineSampler`'s bits.
+    private static let hair = (runLength + 1) << (fraction - LineSampler.fraction)
 
-    private let art: SampledArt
+    private let art: TextureView
     private let back: Affine
     /// Whether the sprite is neither scaled nor rotated, so that its pixels can coincide with the frame's.
     private let isUpright: Bool
@@ -121,11 +121,11 @@ private func blendRows(
     /// False if a run may reach beyond the neighbouring blocks that `isNearArt` covers.
     private let maySkip: Bool
 
-    init(_ art: SampledArt, _ back: Affine, gain: UInt32) {
+    init(_ art: TextureView, _ back: Affine, gain: UInt32) {
         (self.art, self.back, self.gain) = (art, back, gain)
         (du, dv) = (Int((back.a * Self.one).rounded()), Int((back.c * Self.one).rounded()))
         isUpright = du == 1 << Self.fraction && dv == 0
-        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.sprite.shift)
+        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << OccupancyGrid.sprite.shift)
     }
 
     /// The part of a row that is on the sprite: where 0 <= u < width - 1 and 0 <= v < height - 1.
@@ -186,7 +186,7 @@ private func blendRows(
         let (u, v) = (row.u + steps * du, row.v + steps * dv)
         if maySkip {
             let half = (end - begin) / 2
-            let block = Self.fraction + ArtBlocks.sprite.shift
+            let block = Self.fraction + OccupancyGrid.sprite.shift
             let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
             if !art.isNearArt(column: bu, row: bv) { return empty(&run) }
         }
@@ -199,11 +199,11 @@ private func blendRows(
             return run != Run()
         }
         // The lowest bits only matter for the sum over many runs.
-        let fine = Self.fraction - ArtLine.fraction
-        var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
+        let fine = Self.fraction - LineSampler.fraction
+        var line = LineSampler(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
-            let words = unsafe bytes.assumingMemoryBound(to: UInt32.self)
-            guard let first = words.baseAddress else { return }
+            let pixels = unsafe bytes.assumingMemoryBound(to: UInt32.self)
+            guard let first = pixels.baseAddress else { return }
             unsafe line.sample(end - begin, of: art, into: first + (begin - x))
         }
         run = faded(run, gain)

@@ -81,7 +81,7 @@ public struct Grain: Sendable {
     private var band = 0..<0
     /// Four depths for each pixel of a band; infinite where nothing was drawn. Reset after every band.
     var depth: [SIMD4<Float>] = []
-    /// Four premultiplied YUVA words per pixel.
+    /// Four premultiplied YUVA samples per pixel.
     var color: [SIMD4<UInt32>] = []
     /// The range of columns drawn in each of the band's rows.
     var touched: [Touched] = []
@@ -253,12 +253,12 @@ public struct Grain: Sendable {
     /// Averages the band's samples into `layer`, which must have the same region, and resets the samples.
     public mutating func resolve(into layer: inout LayerBuffer) {
         precondition(layer.region == region, "the layer must have the same region")
-        let (width, height, rowWords) = (region.width, band.count, layer.stride)
-        let first = band.lowerBound * rowWords
-        var words = layer.pixels
+        let (width, height, rowStride) = (region.width, band.count, layer.stride)
+        let first = band.lowerBound * rowStride
+        var pixels = layer.pixels
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
-                unsafe words.withUnsafeMutableBufferPointer { words in
+                unsafe pixels.withUnsafeMutableBufferPointer { pixels in
                     for y in 0..<height {
                         let row = touched[y]
                         guard row.begin < row.end else { continue }
@@ -268,8 +268,8 @@ public struct Grain: Sendable {
                             let pairs = unsafe unsafeBitCast(samples, to: SIMD2<UInt64>.self)
                             // Inside and outside of triangles all four samples are equal.
                             let isEven = pairs.x == pairs.y && pairs.x >> 32 == pairs.x & 0xffff_ffff
-                            let word = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
-                            unsafe words[first &+ y &* rowWords &+ x] = word
+                            let pixel = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
+                            unsafe pixels[first &+ y &* rowStride &+ x] = pixel
                         }
                         let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
                         unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
@@ -289,11 +289,11 @@ public enum RasterFaces: Sendable {
     case both
 }
 
-/// The mean of four words, channel by channel, rounded.
+/// The mean of four samples, channel by channel, rounded.
 @inline(__always)
-private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
-    let even = words & 0x00ff_00ff
-    let odd = words &>> 8 & 0x00ff_00ff
+private func mean(_ samples: SIMD4<UInt32>) -> UInt32 {
+    let even = samples & 0x00ff_00ff
+    let odd = samples &>> 8 & 0x00ff_00ff
     let evenSum = even.x &+ even.y &+ even.z &+ even.w &+ 0x0002_0002
     let oddSum = odd.x &+ odd.y &+ odd.z &+ odd.w &+ 0x0002_0002
     return (evenSum >> 2 & 0x00ff_00ff) | (oddSum >> 2 & 0x00ff_00ff) << 8
@@ -310,12 +310,12 @@ private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
 /// The colour computation for the pixels of a triangle.
 private protocol FragmentShader {
     static var writesDepth: Bool { get }
-    /// Whether words may be transparent, so that their alpha decides how many samples are drawn.
+    /// Whether pixels may be transparent, so that their alpha decides how many samples are drawn.
     static var usesAlphaToCoverage: Bool { get }
     static var isTextured: Bool { get }
-    /// The premultiplied word of a pixel.
+    /// A pixel's premultiplied colour.
     /// - Parameter texture: only its first two lanes are used.
-    func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
+    func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
 }
 
 extension FragmentShader {
@@ -360,7 +360,7 @@ private func absolute(_ a: SIMD4<Float>) -> SIMD4<Float> {
 @inline(__always)
 private func widened(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
 
-/// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
+/// Rounds four floats of 0...255 into a pixel: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
 @inline(__always)
 private func pack(_ color: SIMD4<Float>) -> UInt32 {
     let bounded = laneMin(laneMax(color, .zero), SIMD4(repeating: 255))
@@ -370,7 +370,7 @@ private func pack(_ color: SIMD4<Float>) -> UInt32 {
 
 private struct FlatShader: FragmentShader {
     let black: SIMD4<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+    @inline(__always) func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         pack(color + black) | 0xff00_0000
     }
 }
@@ -379,7 +379,7 @@ private struct GlassShader: FragmentShader {
     let black: SIMD4<Float>
     let opacity: Float
     static var writesDepth: Bool { false }
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+    @inline(__always) func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // Not above white, for a premultiplied colour is never above its alpha.
         var shown = laneMin(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
@@ -393,7 +393,7 @@ private struct GlassShader: FragmentShader {
     let samples: UnsafePointer<UInt8>
     let sizeLog: Int
     let scale: Float
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+    @inline(__always) func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // The sample it lies in, since levels are about as fine as pixels; wrapped.
         let snapped = roundedLanes(texture * scale - 0.5)
         let (u, v) = (Int(snapped.x), Int(snapped.y))
@@ -412,7 +412,7 @@ private struct GlassShader: FragmentShader {
     let height: Int
     let scale: Float
     let shift: SIMD2<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+    @inline(__always) func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
         guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
         // In 1/256 of a pixel, rounded down.
@@ -660,8 +660,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     // Opaque pixels are mixed without a test: at edges, whether any sample is visible is unpredictable.
                     if (I.writesDepth && !I.usesAlphaToCoverage) || byteMask(shown) != 0 {
                         let bounded = I.isTextured ? laneMin(laneMax(texture, textureLow), textureHigh) : texture
-                        let word = shader.word(laneMin(laneMax(shade, lowest), highest), bounded)
-                        mix(shader, word, shown, z, at)
+                        let pixel = shader.pixel(laneMin(laneMax(shade, lowest), highest), bounded)
+                        mix(shader, pixel, shown, z, at)
                     }
                     x &+= 1
                     e0 += edges.stepX.x
@@ -686,10 +686,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 let shown = signMask(isNearer(z, at, occluderRow &+ x))
                 let some = byteMask(shown)
                 if some == UInt32.max && !I.usesAlphaToCoverage && I.writesDepth {
-                    unsafe color[at] = SIMD4(repeating: shader.word(shade, texture))
+                    unsafe color[at] = SIMD4(repeating: shader.pixel(shade, texture))
                     unsafe depth[at] = z
                 } else if some != 0 {
-                    mix(shader, shader.word(shade, texture), shown, z, at)
+                    mix(shader, shader.pixel(shade, texture), shown, z, at)
                 }
                 x &+= 1
                 z += zx
@@ -732,41 +732,41 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
     /// Writes a pixel's colour to its visible samples.
     @inline(__always)
     private func mix<I: FragmentShader>(
-        _ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int
+        _ shader: I, _ pixel: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int
     ) {
         var mask = shown
-        if I.usesAlphaToCoverage && word >> 24 < 255 {
+        if I.usesAlphaToCoverage && pixel >> 24 < 255 {
             // Alpha to coverage: the alpha selects how many of the four samples are drawn.
-            guard word >> 24 >= 32 else { return }
-            mask = shown & ~signMask(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
-            unsafe color[at] = select(color[at], SIMD4(repeating: opaque(word)), mask)
+            guard pixel >> 24 >= 32 else { return }
+            mask = shown & ~signMask(SIMD4(repeating: pixel >> 24) &- SIMD4(32, 224, 96, 160))
+            unsafe color[at] = select(color[at], SIMD4(repeating: opaque(pixel)), mask)
         } else if I.writesDepth {
-            unsafe color[at] = select(color[at], SIMD4(repeating: word), mask)
+            unsafe color[at] = select(color[at], SIMD4(repeating: pixel), mask)
         } else {
-            unsafe color[at] = select(color[at], over(word, color[at]), mask)
+            unsafe color[at] = select(color[at], over(pixel, color[at]), mask)
         }
         if I.writesDepth { unsafe depth[at] = select(depth[at], z, mask) }
     }
 
-    /// A word's colour with full opacity.
+    /// A pixel's colour with full opacity.
     @inline(never)
-    private func opaque(_ word: UInt32) -> UInt32 {
-        let alpha = word >> 24
+    private func opaque(_ pixel: UInt32) -> UInt32 {
+        let alpha = pixel >> 24
         guard alpha > 0 else { return 0 }
-        let y = min(255, (word & 255) * 255 / alpha)
-        let u = min(255, (word >> 8 & 255) * 255 / alpha)
-        let v = min(255, (word >> 16 & 255) * 255 / alpha)
+        let y = min(255, (pixel & 255) * 255 / alpha)
+        let u = min(255, (pixel >> 8 & 255) * 255 / alpha)
+        let v = min(255, (pixel >> 16 & 255) * 255 / alpha)
         return y | u << 8 | v << 16 | 0xff00_0000
     }
 
-    /// A premultiplied word composited over four others.
+    /// A premultiplied pixel composited over four others.
     @inline(__always)
-    private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
-        let rest = 255 - word >> 24
+    private func over(_ pixel: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
+        let rest = 255 - pixel >> 24
         let even = (under & 0x00ff_00ff) &* rest &+ 0x0080_0080
         let odd = (under &>> 8 & 0x00ff_00ff) &* rest &+ 0x0080_0080
         let evenPart = (even &+ (even &>> 8 & 0x00ff_00ff)) &>> 8 & 0x00ff_00ff
         let oddPart = (odd &+ (odd &>> 8 & 0x00ff_00ff)) & 0xff00_ff00
-        return (evenPart | oddPart) &+ word
+        return (evenPart | oddPart) &+ pixel
     }
 }

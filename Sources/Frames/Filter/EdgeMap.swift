@@ -114,7 +114,7 @@ public struct EdgeMap: ~Copyable {
     }
 
     /// Draws the edges over a frame in one colour, with opacity by strength: strong edges cover, faint ones tint.
-    /// - Parameter color: an opaque word of a `Sprite`, in the frame's range.
+    /// - Parameter color: an opaque pixel of a `Sprite`, in the frame's range.
     public func screen(_ color: UInt32, opacity: Float, onto frame: inout Frame) {
         let layout = frame.layout
         guard width >= 18, height >= 3, opacity > 0 else { return }

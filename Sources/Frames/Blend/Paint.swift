@@ -32,7 +32,7 @@ public struct Paint: Equatable, Sendable {
     public struct ShadingTransfer: Equatable, Sendable {
         /// The frame's luma, in its own range, at which art keeps its brightness: the skin's median.
         public var reference: Float
-        /// 0...1: the share of the skin's brightness relative to the reference that the art takes on. It gets at most
+        /// 0...1: the part of the skin's brightness relative to the reference that the art takes on. It gets at most
         /// 1.9 times as bright as it was drawn.
         public var strength: Float
 

@@ -13,13 +13,13 @@ public struct GrayRange: Equatable, Sendable {
     ///   - samples: the picture, row by row.
     ///   - rowStride: samples from one row to the next.
     ///   - rect: a rectangle inside the picture, not empty.
-    ///   - share: the share of samples below the range, and of those above it: 0 to 0.5.
-    public init(of samples: Span<UInt8>, rowStride: Int, in rect: PixelRect, leaving share: Float) {
+    ///   - fraction: the fraction of samples below the range, and of those above it: 0 to 0.5.
+    public init(of samples: Span<UInt8>, rowStride: Int, in rect: PixelRect, leaving fraction: Float) {
         let (columns, rows) = ((rect.width + 1) / 2, (rect.height + 1) / 2)
         precondition(
             rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= rowStride && columns > 0 && rows > 0
                 && (rect.y + rect.height) * rowStride <= samples.count, "the rectangle must be inside the picture")
-        precondition(share >= 0 && share < 0.5, "the share must be below one half")
+        precondition(fraction >= 0 && fraction < 0.5, "the fraction must be below one half")
         var counts = [256 of Int32](repeating: 0)
         for row in 0..<rows {
             let first = (rect.y + 2 * row) * rowStride + rect.x
@@ -28,7 +28,7 @@ public struct GrayRange: Equatable, Sendable {
                 unsafe counts[unchecked: level] += 1
             }
         }
-        let rest = Int32(Float(columns * rows) * share)
+        let rest = Int32(Float(columns * rows) * fraction)
         (low, high) = (0, 255)
         var below = counts[0]
         while below <= rest {

@@ -93,7 +93,7 @@ public struct Smoother: ~Copyable {
         let layout = frame.layout
         let site = layout.luma
         let (offset, pixel, row) = (site.offset, site.step, site.stride)
-        let share = 1 / Float(reduction)
+        let weight = 1 / Float(reduction)
         // Blocks that are entirely inside the picture; those of the last column or row may not be.
         let whole = (
             x: min(width, (layout.width - region.x) / reduction), y: min(height, (layout.height - region.y) / reduction)
@@ -107,7 +107,7 @@ public struct Smoother: ~Copyable {
                     let block = unsafe line + x &* reduction &* pixel
                     var sum: UInt32 = 0
                     for i in 0..<reduction { unsafe sum &+= UInt32(block[i &* (row &+ pixel)]) }
-                    set(y * width + x, Float(sum) * share)
+                    set(y * width + x, Float(sum) * weight)
                 }
                 for x in columns..<width {
                     var sum: UInt32 = 0
@@ -116,7 +116,7 @@ public struct Smoother: ~Copyable {
                         let py = min(region.y + y * reduction + i, layout.height - 1)
                         unsafe sum += UInt32(first[offset + py * row + px * pixel])
                     }
-                    set(y * width + x, Float(sum) * share)
+                    set(y * width + x, Float(sum) * weight)
                 }
             }
         }
@@ -155,12 +155,12 @@ public struct Smoother: ~Copyable {
                 }
                 for y in 0..<height {
                     let (first, last) = (max(y - radius, 0), min(y + radius, height - 1))
-                    let share = Self.reciprocalCount(y, height)
+                    let weight = Self.reciprocalCount(y, height)
                     let to = unsafe picture + y * width
                     for x in 0..<width { unsafe to[x] = 0 }
                     for i in first...last {
                         let from = unsafe scratch + i * width
-                        for x in 0..<width { unsafe to[x] += from[x] * share }
+                        for x in 0..<width { unsafe to[x] += from[x] * weight }
                     }
                 }
             }
@@ -226,16 +226,16 @@ public struct Smoother: ~Copyable {
         _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
         _ mask: borrowing LayerBuffer, reduction: Int, width: Int
     ) {
-        let (first, firstMask, words) = (y * width, y * mask.stride, mask.readPixels)
+        let (first, firstMask, pixels) = (y * width, y * mask.stride, mask.readPixels)
         unsafe rows.withUnsafeMutableBufferPointer { rows in
             unsafe a.withUnsafeBufferPointer { a in
                 unsafe b.withUnsafeBufferPointer { b in
-                    unsafe words.withUnsafeBufferPointer { words in
+                    unsafe pixels.withUnsafeBufferPointer { pixels in
                         guard let base = rows.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
-                            let words = words.baseAddress
+                            let pixels = pixels.baseAddress
                         else { return }
                         let row = unsafe base + (y & 1) * 3 * room
-                        let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: words + firstMask)
+                        let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: pixels + firstMask)
                         var here = unsafe columns[0]
                         // Left of the first column's centre there is nothing to interpolate from.
                         var x = reduction / 2

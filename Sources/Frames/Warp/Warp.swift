@@ -25,18 +25,18 @@ public func warp(
     _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>,
     onto layer: inout LayerBuffer
 ) {
-    let (region, rowWords) = (layer.region, layer.stride)
+    let (region, rowStride) = (layer.region, layer.stride)
     guard !region.isEmpty else { return }
-    var words = layer.pixels
-    unsafe words.withUnsafeMutableBufferPointer { words in
-        guard let words = words.baseAddress else { return }
+    var pixels = layer.pixels
+    unsafe pixels.withUnsafeMutableBufferPointer { pixels in
+        guard let pixels = pixels.baseAddress else { return }
         sprite.withArt { art in
             art.prefetch()
             for i in triangles.indices {
                 let t = triangles[i]
                 guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)], art)
                 else { continue }
-                unsafe triangle.draw(art, onto: words, rowWords, region)
+                unsafe triangle.draw(art, onto: pixels, rowStride, region)
             }
         }
     }
@@ -44,7 +44,7 @@ public func warp(
 
 extension Sprite {
     /// Whether there is art in the pixels that `warp` samples for a triangle, or within 2 pixels of it.
-    public func holdsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
+    public func containsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
         let reach: Float = 2
         let low = pointwiseMax(pointwiseMin(a, pointwiseMin(b, c)) - reach, .zero)
         let high = pointwiseMin(pointwiseMax(a, pointwiseMax(b, c)) + reach, Point(Float(width - 1), Float(height - 1)))
@@ -66,7 +66,7 @@ extension Sprite {
 /// One triangle in the frame, with the gradients of the sprite's position and of the fade.
 private struct WarpTriangle {
     /// Fraction bits of a position: 16, so that the error over the widest triangle is below 0.02 pixel.
-    private static let fraction = ArtLine.fraction
+    private static let fraction = LineSampler.fraction
     private static let one = Float(1 << fraction)
     /// The number of pixels of a row that are skipped together if the sprite is empty there.
     private static let chunk = 16
@@ -102,7 +102,7 @@ private struct WarpTriangle {
     private let isInside: Bool
 
     /// Prepares a triangle; nil if it faces away, is degenerate, fully faded, or too far out.
-    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: SampledArt) {
+    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: TextureView) {
         if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
         let (ab, ac) = (b.target - a.target, c.target - a.target)
         let area = ab.x * ac.y - ab.y * ac.x
@@ -161,25 +161,25 @@ private struct WarpTriangle {
         mutating func advance() { x &+= step }
     }
 
-    func draw(_ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
+    func draw(_ art: TextureView, onto pixels: UnsafeMutablePointer<UInt32>, _ rowStride: Int, _ region: PixelRect) {
         let first = max(region.y, Int(top.y.rounded(.up)))
         let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
         guard first < end else { return }
         let half = max(first, min(Int(middle.y.rounded(.up)), end))
         var long = Edge(top, bottom, from: first)
-        unsafe draw(art, onto: words, rowWords, region, &long, top, middle, first..<half)
-        unsafe draw(art, onto: words, rowWords, region, &long, middle, bottom, half..<end)
+        unsafe draw(art, onto: pixels, rowStride, region, &long, top, middle, first..<half)
+        unsafe draw(art, onto: pixels, rowStride, region, &long, middle, bottom, half..<end)
     }
 
     /// Draws the rows between the edge from top to bottom and another one.
     @inline(__always)
     private func draw(
-        _ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
+        _ art: TextureView, onto pixels: UnsafeMutablePointer<UInt32>, _ rowStride: Int, _ region: PixelRect,
         _ long: inout Edge, _ p: Point, _ q: Point, _ rows: Range<Int>
     ) {
         guard !rows.isEmpty else { return }
         var short = Edge(p, q, from: rows.lowerBound)
-        var line = unsafe words + ((rows.lowerBound - region.y) * rowWords - region.x)
+        var line = unsafe pixels + ((rows.lowerBound - region.y) * rowStride - region.x)
         for y in rows {
             let (one, other) = (long.column, short.column)
             let left = max(region.x, min(one, other))
@@ -187,17 +187,17 @@ private struct WarpTriangle {
             if left < right { unsafe draw(art, onto: line, left, right, y) }
             long.advance()
             short.advance()
-            unsafe line += rowWords
+            unsafe line += rowStride
         }
     }
 
     /// Draws the pixels `left ..< right` of row `y`; `line` is the address of x = 0.
     @inline(__always)
     private func draw(
-        _ art: SampledArt, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
+        _ art: TextureView, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
     ) {
         var (x, end) = (left, right)
-        var position = ArtLine(
+        var position = LineSampler(
             u: u.at(left &- column, y &- row), v: v.at(left &- column, y &- row), du: u.across, dv: v.across)
         if !isInside {
             while x < end && !art.contains(position.u, position.v) {
@@ -212,7 +212,7 @@ private struct WarpTriangle {
         }
         // Half a chunk must stay within the neighbouring blocks that `isNearArt` covers.
         let maySkip = max(abs(position.du), abs(position.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
-        let block = Self.fraction + ArtBlocks.sprite.shift
+        let block = Self.fraction + OccupancyGrid.sprite.shift
         while x < end {
             let count = min(Self.chunk, end &- x)
             let half = count >> 1
@@ -223,7 +223,7 @@ private struct WarpTriangle {
             {
                 position.skip(count)
             } else if let fade {
-                let here = ArtLine.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
+                let here = LineSampler.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
                 unsafe position.sample(count, of: art, here, into: line + x)
             } else {
                 unsafe position.sample(count, of: art, into: line + x)

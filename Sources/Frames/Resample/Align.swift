@@ -13,7 +13,7 @@ public struct Alignment: Sendable {
 /// and offset of the brightness are free parameters. Samples are taken in an upright ellipse, which a face fills in its
 /// patch. Memory is allocated once; aligning allocates nothing.
 public struct ImageAligner: ~Copyable {
-    /// Radii of the ellipse as shares of the side. It covers a face between the outer eye corners, from the brows to
+    /// Radii of the ellipse as fractions of the side. It covers a face between the outer eye corners, from the brows to
     /// the lower lip, in a patch that extends from above the brows to the chin.
     private static let radii = Point(0.36, 0.42)
     /// The residual, in multiples of the mean one, at which samples are clamped: an eyelid, a lip or a hand.
@@ -28,14 +28,14 @@ public struct ImageAligner: ~Copyable {
     /// One row per sample: the derivatives of its brightness by the six parameters of the map, its brightness, and 1.
     /// The parameters are shifts in pixels at the centre and at the rim, so that all six have the same scale.
     private var slopes: [SIMD8<Float>]
-    private var places: [Point]
+    private var points: [Point]
     private var count = 0
 
     /// Allocates memory for the samples.
     /// - Parameter capacity: the most samples; a side of 68 pixels, sampled at every second pixel, has some 550.
     public init(capacity: Int) {
         slopes = Array(repeating: .zero, count: capacity)
-        places = Array(repeating: .zero, count: capacity)
+        points = Array(repeating: .zero, count: capacity)
     }
 
     /// Aligns a template with a picture.
@@ -126,7 +126,7 @@ public struct ImageAligner: ~Copyable {
                 let (u, v) = (offset.x / middle, offset.y / middle)
                 let value = unsafe Float(template[unchecked: at])
                 slopes[count] = SIMD8(gx, gy, u * gx, u * gy, v * gx, v * gy, value, 1)
-                places[count] = point
+                points[count] = point
                 count += 1
             }
         }
@@ -162,7 +162,7 @@ public struct ImageAligner: ~Copyable {
         let last = Float(side - 1)
         guard map.tx.isFinite, map.ty.isFinite, abs(map.determinant - 1) < 0.9 else { return nil }
         for i in 0..<count {
-            let point = unsafe map(places.span[unchecked: i])
+            let point = unsafe map(points.span[unchecked: i])
             // Written so that NaN counts as outside.
             guard point.x >= 0 && point.y >= 0 && point.x < last && point.y < last else { continue }
             // The low bits of the mantissa are the integer part; this avoids a checked conversion.

@@ -22,7 +22,7 @@ public struct FaceShading: Sendable {
     public var black: Float
     /// The darkest and brightest luma that count, as factors of the mean; luma is clamped to them.
     public var (darkest, brightest): (Float, Float)
-    /// 0...1.5: the share of darkening below the mean that is transferred, and of brightening above it.
+    /// 0...1.5: the part of darkening below the mean that is transferred, and of brightening above it.
     public var (shade, shine): (Float, Float)
 
     /// A shading by its parts.
@@ -41,7 +41,7 @@ extension LayerBuffer {
     public mutating func transferShading(
         _ shading: FaceShading, by face: borrowing LayerBuffer, within ellipse: SoftEllipse
     ) {
-        let (seen, piece, seenWords, rowWords) = (face.region, region, face.stride, stride)
+        let (seen, piece, seenWords, rowStride) = (face.region, region, face.stride, stride)
         let columns = max(seen.x, piece.x)..<min(seen.x + seen.width, piece.x + piece.width)
         let rows = max(seen.y, piece.y)..<min(seen.y + seen.height, piece.y + piece.height)
         guard !columns.isEmpty, !rows.isEmpty else { return }
@@ -52,7 +52,7 @@ extension LayerBuffer {
                 guard let source = source.baseAddress, let target = target.baseAddress else { return }
                 for y in rows {
                     let from = unsafe source + (y - seen.y) * seenWords + columns.lowerBound - seen.x
-                    let to = unsafe target + (y - piece.y) * rowWords + columns.lowerBound - piece.x
+                    let to = unsafe target + (y - piece.y) * rowStride + columns.lowerBound - piece.x
                     let start = Point(Float(columns.lowerBound), Float(y)) - ellipse.center
                     unsafe transferShadingRow(shading, from, to, columns.count, ellipse, start)
                 }
@@ -77,15 +77,15 @@ extension LayerBuffer {
         let x = start.x + Float(Int32(truncatingIfNeeded: i))
         let square = (across * x + slope) * x + down
         let cover = smoothstep((ellipse.none - square) * perSquare)
-        let word = unsafe art[i]
+        let pixel = unsafe art[i]
         let luma = unsafe Float(Int32(truncatingIfNeeded: face[i] & 255))
         let light = max(low, min(high, (luma - shading.black) * perLuma - 1))
         let change = (min(light, 0) * shading.shade + max(light, 0) * shading.shine) * cover
         // The part of the luma that is alpha's share of the black level is not light.
-        let own = Float(Int32(truncatingIfNeeded: word & 255))
-        let floor = Float(Int32(truncatingIfNeeded: word >> 24)) * perAlpha
+        let own = Float(Int32(truncatingIfNeeded: pixel & 255))
+        let floor = Float(Int32(truncatingIfNeeded: pixel >> 24)) * perAlpha
         let lit = max(0, min(255, own + (own - floor) * change))
         // Adding 2^23 leaves the nearest integer in the lowest bits.
-        unsafe art[i] = word & 0xffff_ff00 | (lit + 8_388_608).bitPattern & 255
+        unsafe art[i] = pixel & 0xffff_ff00 | (lit + 8_388_608).bitPattern & 255
     }
 }

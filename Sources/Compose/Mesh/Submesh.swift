@@ -1,7 +1,7 @@
 import Frames
 
 /// Triangles that have one material.
-struct MeshPiece: Sendable {
+struct Submesh: Sendable {
     let mesh: Mesh
     private(set) var material: Material
     let surface: Surface
@@ -15,12 +15,12 @@ struct MeshPiece: Sendable {
 
     /// A copy without the levels of the picture that are finer than needed.
     /// - Parameter scale: the most pixels per head unit.
-    func droppingLevels(above scale: Float) -> MeshPiece {
-        var piece = self
-        piece.material.picture = material.picture.map {
+    func droppingLevels(above scale: Float) -> Submesh {
+        var submesh = self
+        submesh.material.picture = material.picture.map {
             $0.upTo(scale: texelScale($0, scale) * $0.whole.density)
         }
-        return piece
+        return submesh
     }
 
     /// Pixels of the frame per pixel of the picture, where it is stretched most.

@@ -4,7 +4,7 @@ import SystemKit
 ///
 /// Two pixels are sampled at a time, since their eight channels fill a register. Their weights are in a register too: a
 /// weight is the fraction of a position, and wraps in its 16-bit lane as the position advances.
-@safe struct ArtLine {
+@safe struct LineSampler {
     /// Fraction bits of a position: 16, the width of a lane.
     static let fraction = 16
 
@@ -22,7 +22,7 @@ import SystemKit
         let step: Int
 
         @inline(__always)
-        var weight: UInt16 { UInt16(truncatingIfNeeded: max(0, min(256, value >> (ArtLine.fraction - 8)))) }
+        var weight: UInt16 { UInt16(truncatingIfNeeded: max(0, min(256, value >> (LineSampler.fraction - 8)))) }
     }
 
     /// Advances without sampling.
@@ -34,21 +34,21 @@ import SystemKit
 
     /// Samples the next pixels. For each, the art must contain its position and the pixels to its right and below.
     @inline(__always)
-    mutating func sample(_ count: Int, of art: SampledArt, into target: UnsafeMutablePointer<UInt32>) {
+    mutating func sample(_ count: Int, of art: TextureView, into target: UnsafeMutablePointer<UInt32>) {
         var none: Fade?
         unsafe sample(count, of: art, fading: &none, into: target)
     }
 
     /// Samples the next pixels and fades them.
     @inline(__always)
-    mutating func sample(_ count: Int, of art: SampledArt, _ fade: Fade, into target: UnsafeMutablePointer<UInt32>) {
+    mutating func sample(_ count: Int, of art: TextureView, _ fade: Fade, into target: UnsafeMutablePointer<UInt32>) {
         var fade: Fade? = fade
         unsafe sample(count, of: art, fading: &fade, into: target)
     }
 
     @inline(__always)
     private mutating func sample(
-        _ count: Int, of art: SampledArt, fading fade: inout Fade?, into target: UnsafeMutablePointer<UInt32>
+        _ count: Int, of art: TextureView, fading fade: inout Fade?, into target: UnsafeMutablePointer<UInt32>
     ) {
         var weightU = Self.beside(UInt16(truncatingIfNeeded: u), UInt16(truncatingIfNeeded: u &+ du))
         var weightV = SIMD8(repeating: UInt16(truncatingIfNeeded: v))
@@ -75,13 +75,13 @@ import SystemKit
 
     /// Two horizontal neighbours, each interpolated vertically.
     @inline(__always)
-    private func column(_ art: SampledArt, _ weight: SIMD8<UInt16>) -> SIMD8<UInt16> {
+    private func column(_ art: TextureView, _ weight: SIMD8<UInt16>) -> SIMD8<UInt16> {
         let p = unsafe art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction))
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
         let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
         // 256 a + (b - a) w + 128 fits in 16 bits; intermediate results may wrap.
-        let difference = Self.words(lower, .zero) &- Self.words(upper, .zero)
-        return (Self.words(Self.half, upper) &+ difference &* (weight &>> 8)) &>> 8
+        let difference = Self.joined(lower, .zero) &- Self.joined(upper, .zero)
+        return (Self.joined(Self.half, upper) &+ difference &* (weight &>> 8)) &>> 8
     }
 
     /// Half a unit of the lower eight bits, which rounds when they are cut off.
@@ -90,7 +90,7 @@ import SystemKit
 
     /// Joins bytes to 16-bit lanes. The library's own conversions are not inlined.
     @inline(__always)
-    private static func words(_ low: SIMD8<UInt8>, _ high: SIMD8<UInt8>) -> SIMD8<UInt16> {
+    private static func joined(_ low: SIMD8<UInt8>, _ high: SIMD8<UInt8>) -> SIMD8<UInt16> {
         var bytes = SIMD16<UInt8>()
         (bytes.evenHalf, bytes.oddHalf) = (low, high)
         return unsafe unsafeBitCast(bytes, to: SIMD8<UInt16>.self)

@@ -1,4 +1,4 @@
-/// An overlay of the frame's size, drawn without scaling: premultiplied YUVA words as in a `Sprite`.
+/// An overlay of the frame's size, drawn without scaling: premultiplied YUVA pixels as in a `Sprite`.
 public struct FrameOverlay: Sendable {
     /// The width in pixels.
     public let width: Int
@@ -11,13 +11,13 @@ public struct FrameOverlay: Sendable {
         var end: Int
         /// The opaque colour of the whole stretch in the upper and the lower row; nil if it is not uniform.
         let colors: SIMD2<UInt32>?
-        /// The index of its art in `words`: run by run, the upper row's and then the lower one's.
+        /// The index of its art in `runPixels`: run by run, the upper row's and then the lower one's.
         let first: Int
     }
 
     /// The pixels that are neither transparent nor of one opaque colour, in drawing order. Reading them is nearly the
     /// whole cost of an overlay, and short pieces far apart are the slowest.
-    private let words: [UInt32]
+    private let runPixels: [UInt32]
     private let stretches: [Stretch]
     /// The index of each pair of rows' first stretch, and at the end the number of stretches.
     private let firsts: [Int]
@@ -30,7 +30,7 @@ public struct FrameOverlay: Sendable {
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(
             width > 0 && height > 0 && pixels.count == width * height, "an overlay needs width * height pixels")
-        var words: [UInt32] = []
+        var runPixels: [UInt32] = []
         var stretches: [Stretch] = []
         var firsts: [Int] = []
         func pixel(_ x: Int, _ y: Int) -> UInt32 { x < width && y < height ? pixels[y * width + x] : 0 }
@@ -42,9 +42,9 @@ public struct FrameOverlay: Sendable {
                 guard !isFlat || colors != .zero else { continue }
                 let isOpaque = colors.x >> 24 == 255 && colors.y >> 24 == 255
                 let next = Stretch(
-                    begin: x, end: x + runLength, colors: isFlat && isOpaque ? colors : nil, first: words.count)
+                    begin: x, end: x + runLength, colors: isFlat && isOpaque ? colors : nil, first: runPixels.count)
                 if next.colors == nil {
-                    for row in y...y + 1 { words += (x..<x + runLength).map { pixel($0, row) } }
+                    for row in y...y + 1 { runPixels += (x..<x + runLength).map { pixel($0, row) } }
                 }
                 let hasLast = stretches.count > firsts[firsts.count - 1]
                 if hasLast, let last = stretches.last, last.end == x, last.colors == next.colors {
@@ -55,7 +55,7 @@ public struct FrameOverlay: Sendable {
             }
         }
         firsts.append(stretches.count)
-        (self.width, self.height, self.words) = (width, height, words)
+        (self.width, self.height, self.runPixels) = (width, height, runPixels)
         (self.stretches, self.firsts) = (stretches, firsts)
     }
 
@@ -73,8 +73,8 @@ public struct FrameOverlay: Sendable {
         let range = layout.range
         var bytes = frame.mutableBytes
         unsafe bytes.withUnsafeMutableBufferPointer { target in
-            unsafe words.withUnsafeBufferPointer { words in
-                guard let base = target.baseAddress, let words = words.baseAddress else { return }
+            unsafe runPixels.withUnsafeBufferPointer { runPixels in
+                guard let base = target.baseAddress, let runPixels = runPixels.baseAddress else { return }
                 for y in Swift.stride(from: 0, to: lines, by: rows) {
                     let isPair = rows == 2 && y + 1 < lines
                     let (first, second) = unsafe (
@@ -82,7 +82,7 @@ public struct FrameOverlay: Sendable {
                     )
                     for i in firsts[y / 2]..<firsts[y / 2 + 1] {
                         let stretch = stretches[i]
-                        let art = unsafe words + stretch.first + y % 2 * runLength
+                        let art = unsafe runPixels + stretch.first + y % 2 * runLength
                         let end = min(stretch.end, min(width, layout.width))
                         var begin = stretch.begin
                         if let colors = stretch.colors, mode == .over, gain == 256 {
@@ -170,7 +170,7 @@ private struct ColorFiller {
 
 private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
 
-/// The frame's pixels blended with opaque art, as opaque words.
+/// The frame's pixels blended with opaque art, as opaque pixels.
 ///
 /// Multiply: the luma is the product of both lumas; each chroma is multiplied by the other's luma (the product of both
 /// chromas is ignored). Screen: the same with inverted levels, where the sign of chroma changes twice.

@@ -3,18 +3,18 @@ extension LayerBuffer {
     /// - Returns: false if the region is outside the frame.
     public mutating func copyPixels(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
         guard begin(region, in: frame.layout) else { return false }
-        let (piece, layout, rowWords) = (self.region, frame.layout, stride)
+        let (piece, layout, rowStride) = (self.region, frame.layout, stride)
         let bytes = frame.bytes
-        var words = pixels
+        var target = pixels
         unsafe bytes.withUnsafeBufferPointer { bytes in
-            unsafe words.withUnsafeMutableBufferPointer { words in
-                guard let base = bytes.baseAddress, let words = words.baseAddress else { return }
+            unsafe target.withUnsafeMutableBufferPointer { target in
+                guard let base = bytes.baseAddress, let target = target.baseAddress else { return }
                 let width = min(piece.width, layout.width - piece.x)
                 for y in 0..<min(piece.height, layout.height - piece.y) {
                     let row = unsafe PixelRow(base, layout, piece.y + y)
                     for x in Swift.stride(from: 0, to: width, by: runLength) {
                         let run = row.run(at: piece.x + x, count: min(runLength, width - x))
-                        let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                        let at = unsafe UnsafeMutableRawPointer(target + y * rowStride + x)
                         unsafe at.storeBytes(of: run, as: Run.self)
                     }
                 }
@@ -39,42 +39,42 @@ extension LayerBuffer {
         guard !piece.isEmpty else { return }
         let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
         unsafe other.readPixels.withUnsafeBufferPointer {
-            guard let words = $0.baseAddress else { return }
-            let art = unsafe SampledArt(
-                words, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
+            guard let pixels = $0.baseAddress else { return }
+            let art = unsafe TextureView(
+                pixels, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
             draw(art, by: map.after(shift))
         }
     }
 
-    private mutating func draw(_ art: SampledArt, by map: Affine) {
-        let (piece, rowWords) = (region, stride)
+    private mutating func draw(_ art: TextureView, by map: Affine) {
+        let (piece, rowStride) = (region, stride)
         let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
         guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }
         guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
         let sampler = Sampler(art, back, gain: 256)
-        var words = pixels
-        unsafe words.withUnsafeMutableBufferPointer { words in
-            guard let words = words.baseAddress else { return }
+        var target = pixels
+        unsafe target.withUnsafeMutableBufferPointer { target in
+            guard let target = target.baseAddress else { return }
             var run = Run()
             for y in 0..<piece.height {
                 let row = sampler.row(y, width: piece.width)
                 for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
                 where sampler.sample(row, from: x, into: &run) {
-                    unsafe UnsafeMutableRawPointer(words + y * rowWords + x).storeBytes(of: run, as: Run.self)
+                    unsafe UnsafeMutableRawPointer(target + y * rowStride + x).storeBytes(of: run, as: Run.self)
                 }
             }
         }
     }
 }
 
-/// A word's four channels, each in 16 bits of a 64-bit number, so that all are weighted at once.
+/// A pixel's four channels, each in 16 bits of a 64-bit number, so that all are weighted at once.
 enum Channels {
     private static let mask: UInt64 = 0x00ff_00ff_00ff_00ff
     private static let half: UInt64 = 0x0080_0080_0080_0080
 
     @inline(__always)
-    static func separate(_ word: UInt32) -> UInt64 {
-        let low = UInt64(word)
+    static func separate(_ pixel: UInt32) -> UInt64 {
+        let low = UInt64(pixel)
         let two = (low | low &<< 16) & 0x0000_ffff_0000_ffff
         return (two | two &<< 8) & mask
     }
@@ -92,7 +92,7 @@ enum Channels {
     }
 }
 
-/// One row of a frame, read as opaque words.
+/// One row of a frame, read as opaque pixels.
 @safe struct PixelRow {
     private let layout: FrameLayout
     private let luma: UnsafeRawPointer
@@ -143,14 +143,14 @@ enum Channels {
         let shift = layout.format.chromaShift.x
         for i in 0..<count {
             let bright = unsafe luma.load(fromByteOffset: (x + i) * layout.luma.step, as: UInt8.self)
-            var word = 0xff80_8000 | UInt32(bright)
+            var pixel = 0xff80_8000 | UInt32(bright)
             if layout.format != .gray {
                 let at = ((x + i) >> shift) * chromaStep
                 let first = unsafe UInt32(u.load(fromByteOffset: at, as: UInt8.self))
                 let second = unsafe UInt32(v.load(fromByteOffset: at, as: UInt8.self))
-                word = 0xff00_0000 | UInt32(bright) | first << 8 | second << 16
+                pixel = 0xff00_0000 | UInt32(bright) | first << 8 | second << 16
             }
-            run[i] = word
+            run[i] = pixel
         }
         return run
     }

@@ -7,7 +7,7 @@
 public func keyOutDark(
     _ layer: inout LayerBuffer, dark: ClosedRange<Float>, side: SIMD3<Float>, over frame: borrowing Frame
 ) {
-    let (region, rowWords, layout) = (layer.region, layer.stride, frame.layout)
+    let (region, rowStride, layout) = (layer.region, layer.stride, frame.layout)
     let low = Int16(max(0, min(255, dark.lowerBound)))
     let span = Int16(max(1, min(255, dark.upperBound - dark.lowerBound)))
     // 256 sixteenths over the span.
@@ -16,10 +16,10 @@ public func keyOutDark(
     let step = Int16(max(-1000, min(1000, side.x * 256)))
     let rises = SIMD16<Int16>(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) &* step
     let across = side.x * Float(runLength)
-    var words = layer.pixels
-    unsafe words.withUnsafeMutableBufferPointer { words in
+    var pixels = layer.pixels
+    unsafe pixels.withUnsafeMutableBufferPointer { pixels in
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-            guard let words = words.baseAddress, let bytes = bytes.baseAddress else { return }
+            guard let pixels = pixels.baseAddress, let bytes = bytes.baseAddress else { return }
             let reader = unsafe BackdropReader(bytes, layout)
             for y in 0..<region.height {
                 let row = side.y * Float(region.y + y) + side.z
@@ -36,7 +36,7 @@ public func keyOutDark(
                         unsafe unsafeBitCast(weight, to: SIMD16<UInt16>.self)
                         &* unsafeBitCast(256 &- ((above &* slope) &>> 4), to: SIMD16<UInt16>.self)
                     let kept = 256 &- (removed &>> 8)
-                    let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                    let at = unsafe UnsafeMutableRawPointer(pixels + y * rowStride + x)
                     unsafe fade(at, kept.lowHalf)
                     unsafe fade(at + 32, kept.highHalf)
                 }
@@ -45,7 +45,7 @@ public func keyOutDark(
     }
 }
 
-/// Multiplies the channels of eight pixels by 256ths. Works on two 16-bit words per pixel, of two channels each: for
+/// Multiplies the channels of eight pixels by 256ths. Works on two 16-bit numbers per pixel, of two channels each: for
 /// twice as many lanes the compiler generates loops over memory.
 @inline(__always)
 private func fade(_ pixels: UnsafeMutableRawPointer, _ kept: SIMD8<UInt16>) {

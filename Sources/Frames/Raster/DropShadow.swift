@@ -28,7 +28,7 @@ extension Rasterizer {
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
         }
         measureCoverage(of: layer, movedBy: offset, across, down)
-        let rowWords = layer.stride
+        let rowStride = layer.stride
         let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
         for _ in 0..<2 {
             Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
@@ -36,10 +36,10 @@ extension Rasterizer {
         }
         let gain = UInt32(strength * 256)
         let black = UInt16(range.black)
-        var words = layer.pixels
-        unsafe words.withUnsafeMutableBufferPointer { words in
+        var pixels = layer.pixels
+        unsafe pixels.withUnsafeMutableBufferPointer { pixels in
             unsafe occluders.withUnsafeBufferPointer { occluders in
-                guard let words = words.baseAddress, let occluders = occluders.baseAddress else { return }
+                guard let pixels = pixels.baseAddress, let occluders = occluders.baseAddress else { return }
                 for j in 0..<down - 1 {
                     for i in 0..<across - 1 {
                         let at = j * across + i
@@ -61,9 +61,9 @@ extension Rasterizer {
                             let right = (corners.y &* (8 &- fv) &+ corners.w &* fv) >> 6
                             // Only visible skin is darkened.
                             let skin = unsafe UnsafeRawPointer(occluders + ((y + 1) * (width + 2) + 1 + x))
-                            let word = unsafe UnsafeMutableRawPointer(words + (y * rowWords + x))
+                            let target = unsafe UnsafeMutableRawPointer(pixels + (y * rowStride + x))
                             unsafe darken(
-                                word, UInt16(truncatingIfNeeded: left), UInt16(truncatingIfNeeded: right), black,
+                                target, UInt16(truncatingIfNeeded: left), UInt16(truncatingIfNeeded: right), black,
                                 where: isFinite(skin) & inside)
                         }
                     }
@@ -86,7 +86,7 @@ extension Rasterizer {
         let (width, height) = (region.width, region.height)
         let shift = (x: Int(offset.x.rounded()), y: Int(offset.y.rounded()))
         let pixels = layer.readPixels
-        let rowWords = layer.stride
+        let rowStride = layer.stride
         for j in 0..<down {
             for i in 0..<across {
                 var sum: UInt32 = 0
@@ -94,7 +94,7 @@ extension Rasterizer {
                     let x = i * Self.cell - Self.cell / 2 + (k & 1) * 4 + 2 - shift.x
                     let y = j * Self.cell - Self.cell / 2 + (k >> 1) * 4 + 2 - shift.y
                     guard x >= 0, y >= 0, x < width, y < height else { continue }
-                    sum += pixels[y * rowWords + x] >> 24
+                    sum += pixels[y * rowStride + x] >> 24
                 }
                 shadow[j * across + i] = UInt8(truncatingIfNeeded: sum >> 2)
             }
@@ -128,13 +128,13 @@ private func isFinite(_ numbers: UnsafeRawPointer) -> SIMD8<UInt16> {
     return SIMD8<UInt16>(truncatingIfNeeded: below)
 }
 
-/// Composites eight words over black, whose alpha, 0...255, is interpolated from `left` / 32 to `right` / 32.
+/// Composites eight pixels over black, whose alpha, 0...255, is interpolated from `left` / 32 to `right` / 32.
 @inline(never)
 private func darken(
-    _ words: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
+    _ pixels: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
 ) {
     guard mask != .zero else { return }
-    let run = unsafe words.loadUnaligned(as: SIMD16<UInt16>.self)
+    let run = unsafe pixels.loadUnaligned(as: SIMD16<UInt16>.self)
     let (low, high) = (run.evenHalf, run.oddHalf)
     let column = SIMD8<UInt16>(0, 1, 2, 3, 4, 5, 6, 7)
     let dark = (((8 &- column) &* left &+ column &* right) &>> 8) & mask
@@ -144,7 +144,7 @@ private func darken(
     // No sum exceeds 255, since colours are premultiplied.
     changed.evenHalf = low &+ parts(alpha &* black) &+ chroma &<< 8
     changed.oddHalf = high &+ chroma &+ alpha &<< 8
-    unsafe words.storeBytes(of: changed, as: SIMD16<UInt16>.self)
+    unsafe pixels.storeBytes(of: changed, as: SIMD16<UInt16>.self)
 }
 
 /// Division by 255, rounded down, for products of up to 65024.

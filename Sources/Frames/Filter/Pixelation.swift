@@ -11,8 +11,8 @@ public struct Pixelation: ~Copyable {
     private var xs: [Int] = []
     /// The rows of pixels where cells begin, and where the last one ends; even, and clipped to the frame.
     private var ys: [Int] = []
-    /// The cells as YUVA words, as in a `Sprite`.
-    private var words: [UInt32] = []
+    /// The cells' colours as YUVA, as in a `Sprite`.
+    private var values: [UInt32] = []
     private var spare: [UInt32] = []
     /// Each cell's sums and counts by channel, while a row of cells is averaged.
     private var totals: [SIMD4<UInt32>] = []
@@ -39,7 +39,7 @@ public struct Pixelation: ~Copyable {
         (self.columns, self.rows) = (columns, rows)
         Self.setLines(&xs, from: origin.x, side, columns, limit: (layout.width + 1) & ~1)
         Self.setLines(&ys, from: origin.y, side, rows, limit: (layout.height + 1) & ~1)
-        Self.grow(&words, columns * rows, 0)
+        Self.grow(&values, columns * rows, 0)
         Self.grow(&spare, columns * rows, 0)
         Self.grow(&totals, columns, .zero)
         Self.grow(&counts, columns, .zero)
@@ -94,13 +94,13 @@ public struct Pixelation: ~Copyable {
         for i in 0..<columns {
             let (total, count) = (totals[i], counts[i])
             guard count.x > 0 else {
-                words[j * columns + i] = 0
+                values[j * columns + i] = 0
                 continue
             }
             func mean(_ channel: Int) -> UInt32 {
                 isGray && channel > 0 ? 128 : (total[channel] + count[channel] / 2) / max(count[channel], 1)
             }
-            words[j * columns + i] = mean(0) | mean(1) << 8 | mean(2) << 16 | 0xff00_0000
+            values[j * columns + i] = mean(0) | mean(1) << 8 | mean(2) << 16 | 0xff00_0000
         }
     }
 
@@ -174,7 +174,7 @@ public struct Pixelation: ~Copyable {
         for j in 0..<rows {
             let inside = max(top, min(bottom, j))
             for i in 0..<columns {
-                words[j * columns + i] = words[inside * columns + max(left, min(right, i))]
+                values[j * columns + i] = values[inside * columns + max(left, min(right, i))]
             }
         }
     }
@@ -183,18 +183,18 @@ public struct Pixelation: ~Copyable {
     /// networks could reconstruct faces.
     public mutating func quantize() {
         for i in 0..<columns * rows {
-            let word = words[i]
-            var rounded = word & 0xff00_0000
+            let value = values[i]
+            var rounded = value & 0xff00_0000
             for channel in 0..<3 as Range<UInt32> {
-                rounded |= (min((word >> (8 * channel) & 255) + 4, 255) & 0xf8) << (8 * channel)
+                rounded |= (min((value >> (8 * channel) & 255) + 4, 255) & 0xf8) << (8 * channel)
             }
-            words[i] = rounded
+            values[i] = rounded
         }
     }
 
     /// The cells for reading, row by row.
     public var cells: Span<UInt32> {
-        @_lifetime(borrow self) get { words.span }
+        @_lifetime(borrow self) get { values.span }
     }
 
     /// Draws the cells as a smooth picture, bilinearly; outside the grid the layer is unchanged.
@@ -219,7 +219,7 @@ public struct Pixelation: ~Copyable {
             let row = Int(v)
             let weight = UInt64((v - Float(row)) * 256)
             for i in 0..<columns {
-                let (above, below) = (words[row * columns + i], words[(row + 1) * columns + i])
+                let (above, below) = (values[row * columns + i], values[(row + 1) * columns + i])
                 blended[i] = Channels.mix(Channels.separate(above), Channels.separate(below), weight)
             }
             let cells = blended.span
@@ -241,10 +241,10 @@ public struct Pixelation: ~Copyable {
     public mutating func fade(_ alpha: (_ column: Int, _ row: Int) -> UInt32) {
         for j in 0..<rows {
             for i in 0..<columns {
-                let (word, alpha) = (words[j * columns + i] | 0xff00_0000, alpha(i, j))
+                let (value, alpha) = (values[j * columns + i] | 0xff00_0000, alpha(i, j))
                 // 257/65536 is 1/255 to 16 bits.
-                func part(_ shift: UInt32) -> UInt32 { ((word >> shift & 255) * alpha * 257 + 32768) >> 16 }
-                words[j * columns + i] = part(0) | part(8) << 8 | part(16) << 16 | part(24) << 24
+                func part(_ shift: UInt32) -> UInt32 { ((value >> shift & 255) * alpha * 257 + 32768) >> 16 }
+                values[j * columns + i] = part(0) | part(8) << 8 | part(16) << 16 | part(24) << 24
             }
         }
     }
@@ -256,8 +256,8 @@ public struct Pixelation: ~Copyable {
     ///     cells squared.
     public mutating func blur(radius: Int, passes: Int) {
         for _ in 0..<passes {
-            Self.box(words, into: &spare, radius, count: columns, step: 1, lines: rows, lineStep: columns)
-            Self.box(spare, into: &words, radius, count: rows, step: columns, lines: columns, lineStep: 1)
+            Self.box(values, into: &spare, radius, count: columns, step: 1, lines: rows, lineStep: columns)
+            Self.box(spare, into: &values, radius, count: rows, step: columns, lines: columns, lineStep: 1)
         }
     }
 
@@ -268,8 +268,8 @@ public struct Pixelation: ~Copyable {
         for line in 0..<lines {
             let start = line * lineStep
             func cell(_ i: Int) -> SIMD4<UInt32> {
-                let word = source[start + max(0, min(count - 1, i)) * step]
-                return [word & 255, word >> 8 & 255, word >> 16 & 255, word >> 24]
+                let value = source[start + max(0, min(count - 1, i)) * step]
+                return [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24]
             }
             var sum = SIMD4<UInt32>.zero
             for i in -radius...radius { sum &+= cell(i) }
@@ -296,16 +296,16 @@ public struct Pixelation: ~Copyable {
         guard !rows.isEmpty else { return }
         var i = 0
         while i < columns {
-            guard words[j * columns + i] >> 24 > 0 else {
+            guard values[j * columns + i] >> 24 > 0 else {
                 i += 1
                 continue
             }
             // Adjacent cells are joined, so that each row is copied in one go.
             let first = i
-            while i < columns, words[j * columns + i] >> 24 > 0 {
+            while i < columns, values[j * columns + i] >> 24 > 0 {
                 for b in pattern.bytes(xs[i], xs[i + 1]) {
                     let shift = UInt32(pattern.channels[b & 3 & (pattern.bytesPerPair - 1)]) * 8
-                    line[b] = UInt8(truncatingIfNeeded: words[j * columns + i] >> shift)
+                    line[b] = UInt8(truncatingIfNeeded: values[j * columns + i] >> shift)
                 }
                 i += 1
             }

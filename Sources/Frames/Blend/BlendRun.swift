@@ -1,7 +1,7 @@
 /// The number of pixels that are sampled and blended at once: even, since most formats share chroma between two pixels.
 let runLength = 16
 
-/// The art for neighbouring pixels of a row: premultiplied YUVA words, as in a `Sprite`.
+/// The art for neighbouring pixels of a row: premultiplied YUVA pixels, as in a `Sprite`.
 typealias Run = SIMD16<UInt32>
 
 /// Multiplies all four channels by `gain` / 256, rounded.
@@ -9,18 +9,18 @@ typealias Run = SIMD16<UInt32>
 func faded(_ run: Run, _ gain: UInt32) -> Run {
     guard gain < 256 else { return run }
     let mask = Run(repeating: 0x00ff_00ff)
-    // Two channels of each word are multiplied at a time.
+    // Two channels of each pixel are multiplied at a time.
     let half = Run(repeating: 0x0080_0080)
     let (even, odd) = ((run & mask) &* gain &+ half, ((run &>> 8) & mask) &* gain &+ half)
     return ((even &>> 8) & mask) | (odd & ~mask)
 }
 
-/// Multiplies all four channels of one word by `gain` / 256, truncated.
+/// Multiplies all four channels of one pixel by `gain` / 256, truncated.
 /// - Parameter gain: at most 256.
 @inline(__always)
-public func faded(_ word: UInt32, _ gain: UInt32) -> UInt32 {
+public func faded(_ pixel: UInt32, _ gain: UInt32) -> UInt32 {
     let mask: UInt32 = 0x00ff_00ff
-    return (((word & mask) &* gain) >> 8 & mask) | (((word >> 8) & mask) &* gain & ~mask)
+    return (((pixel & mask) &* gain) >> 8 & mask) | (((pixel >> 8) & mask) &* gain & ~mask)
 }
 
 /// The position of a run in a frame. `x` is even; `count` of its pixels are in the frame.
@@ -184,7 +184,7 @@ private func duplicatedChroma(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> Ru
 @inline(__always)
 private func averageChroma(_ upper: Run, _ lower: Run) -> (samples: RunSamples, luma: SIMD16<UInt16>) {
     let mask = Run(repeating: 0x00ff_00ff)
-    // Each 32-bit word contains the sums of two channels: at most four times 255.
+    // Each 32-bit number contains the sums of two channels: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
     let odd = (upper &>> 8 & mask) &+ (lower &>> 8 & mask)
     let evenSums = even.evenHalf &+ even.oddHalf
@@ -254,7 +254,7 @@ private func blend(_ art: UInt16, _ alpha: UInt16, onto sample: inout UInt8) {
     sample = UInt8(truncatingIfNeeded: min(255, art &+ ((t &+ (t >> 8)) >> 8)))
 }
 
-/// Blends over 16 pixels of packed 4:2:2. Each is a word of luma and chroma, the chroma U and V alternating.
+/// Blends over 16 pixels of packed 4:2:2. Each is 16 bits of luma and chroma, the chroma U and V alternating.
 @inline(__always)
 private func blendPacked(
     _ luma: RunSamples, _ chroma: RunSamples, onto bytes: UnsafeMutablePointer<UInt8>, lumaFirst: Bool

@@ -3,12 +3,12 @@ import Frames
 
 /// Where the faces of a frame are, for clients that place things on them. Copied with every frame, so it is not an
 /// array, which would be allocated.
-package struct FacePlaces: Equatable, Sendable {
-    /// The place of one face.
-    package struct Place: Equatable, Sendable {
-        /// The middle between the eyes, as shares of the picture's width and height.
+package struct FacePlacements: Equatable, Sendable {
+    /// The placement of one face.
+    package struct Placement: Equatable, Sendable {
+        /// The midpoint of the eyes, as fractions of the picture's width and height.
         package let eyes: Point
-        /// The distance between the eyes as it would be seen from the front, as a share of the picture's height.
+        /// The distance between the eyes as it would be seen from the front, as a fraction of the picture's height.
         package let eyeDistance: Float
         /// The head's rotation in the picture, clockwise in degrees.
         package let roll: Float
@@ -29,7 +29,7 @@ package struct FacePlaces: Equatable, Sendable {
     /// - Parameters:
     ///   - face: in pixels of the picture.
     ///   - layout: the picture's layout.
-    package mutating func append(_ face: FacePlace, in layout: FrameLayout) {
+    package mutating func append(_ face: FacePlacement, in layout: FrameLayout) {
         guard count < Self.maxCount else { return }
         let height = Float(layout.height)
         values[4 * count] = face.eyes.x / Float(layout.width)
@@ -39,10 +39,10 @@ package struct FacePlaces: Equatable, Sendable {
         count += 1
     }
 
-    /// The faces' places, in the order in which they were added.
-    package var all: [Place] {
+    /// The faces' placements, in the order in which they were added.
+    package var all: [Placement] {
         (0..<count).map {
-            Place(
+            Placement(
                 eyes: Point(values[4 * $0], values[4 * $0 + 1]), eyeDistance: values[4 * $0 + 2],
                 roll: values[4 * $0 + 3])
         }

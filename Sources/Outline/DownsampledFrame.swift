@@ -8,8 +8,8 @@ struct CellSteps {
     let starts: [Int32]
     /// The weight of the next cell at each sample.
     let weights: [Float]
-    /// The same in 32768ths, at most 32767.
-    let shares: [Int16]
+    /// `weights` in 32768ths, at most 32767.
+    let fixedWeights: [Int16]
 
     /// - Parameters:
     ///   - cells: the number of cells.
@@ -36,12 +36,12 @@ struct CellSteps {
 
     private init(_ starts: [Int32], _ weights: [Float]) {
         (self.starts, self.weights) = (starts, weights)
-        shares = weights.map { Int16(max(0, min(32767, $0 * 32768))) } + [Int16](repeating: 0, count: 16)
+        fixedWeights = weights.map { Int16(max(0, min(32767, $0 * 32768))) } + [Int16](repeating: 0, count: 16)
     }
 }
 
 /// A frame reduced to a grid of means, which the network, the edge filter and the blur share.
-struct PictureCells: ~Copyable {
+struct DownsampledFrame: ~Copyable {
     static let columns = 256
     static let rows = 144
     static let count = columns * rows
@@ -111,7 +111,7 @@ struct PictureCells: ~Copyable {
                     unsafe Self.cells(sums, 1, edges, weight, to.0, kernels)
                     guard let (u, v) = chroma else { continue }
                     let (upper, lower) = (first >> shift, max(first >> shift + 1, end >> shift))
-                    let (share, chromaLines) = (1 / Float(lower - upper), CInt(lower - upper))
+                    let (chromaWeight, chromaLines) = (1 / Float(lower - upper), CInt(lower - upper))
                     let isPaired = u.step == 2
                     let start = isPaired ? min(u.offset, v.offset) : u.offset
                     unsafe kernels.pointee.sum_rows(
@@ -122,9 +122,10 @@ struct PictureCells: ~Copyable {
                             bytes + v.offset + upper * v.stride, v.stride, chromaLines, CInt(chromaWidth),
                             sums + 2 * width)
                     }
-                    unsafe Self.cells(sums, isPaired ? 2 : 1, chromaEdges, share, to.1, kernels)
+                    unsafe Self.cells(sums, isPaired ? 2 : 1, chromaEdges, chromaWeight, to.1, kernels)
                     unsafe Self.cells(
-                        isPaired ? sums + 1 : sums + 2 * width, isPaired ? 2 : 1, chromaEdges, share, to.2, kernels)
+                        isPaired ? sums + 1 : sums + 2 * width, isPaired ? 2 : 1, chromaEdges, chromaWeight, to.2,
+                        kernels)
                 }
             }
         }

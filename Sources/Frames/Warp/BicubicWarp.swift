@@ -18,9 +18,9 @@ public func compositeLayer(
     _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
     mayBeWide: Bool = true, onto frame: inout Frame
 ) {
-    let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
+    let (region, layout, rowStride) = (layer.region, frame.layout, layer.stride)
     guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
-    let (words, isNear) = (layer.readPixels, layer.nearArt)
+    let (pixels, isNear) = (layer.readPixels, layer.nearArt)
     // The rows and columns that the mapped corners span.
     let size = Point(Float(region.width), Float(region.height))
     let corner = Point(Float(region.x), Float(region.y))
@@ -32,12 +32,12 @@ public func compositeLayer(
     let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
-        unsafe words.withUnsafeBufferPointer { words in
+        unsafe pixels.withUnsafeBufferPointer { pixels in
             unsafe isNear.withUnsafeBufferPointer { isNear in
-                guard let target = target.baseAddress, let words = words.baseAddress, let isNear = isNear.baseAddress
+                guard let target = target.baseAddress, let pixels = pixels.baseAddress, let isNear = isNear.baseAddress
                 else { return }
-                let art = unsafe SampledArt(
-                    words, width: region.width, height: region.height, stride: rowWords, isNearArt: isNear, .moved)
+                let art = unsafe TextureView(
+                    pixels, width: region.width, height: region.height, stride: rowStride, isNearArt: isNear, .moved)
                 let sampler = unsafe BicubicSampler(
                     art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
                     gain: UInt32((min(paint.opacity, 1) * 256).rounded()),
@@ -77,14 +77,14 @@ public func warpError(_ map: Affine) -> Float {
     4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
 
-extension ArtBlocks {
+extension OccupancyGrid {
     /// Blocks for the bicubic warp: eight pixels and their neighbours reach no further than the next block.
-    static let moved = ArtBlocks(shift: 3)
+    static let moved = OccupancyGrid(shift: 3)
 }
 
 /// Samples a layer for runs of the frame's pixels.
 @safe private struct BicubicSampler {
-    let art: SampledArt
+    let art: TextureView
     /// The step in the layer from eight pixels to the next eight, fixed point.
     let stepU: Int
     let stepV: Int
@@ -123,7 +123,7 @@ extension ArtBlocks {
         // border.
         guard column >= 1, row >= 1, column &+ 11 <= art.stride, row &+ 2 < art.height, column &+ 4 < art.width
         else { return false }
-        let shift = ArtBlocks.moved.shift
+        let shift = OccupancyGrid.moved.shift
         guard art.isNearArt(column: (column &+ 4) >> shift, row: row >> shift) else { return false }
         let address = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
         let (fu, fv) = (u & 63, v & 63)

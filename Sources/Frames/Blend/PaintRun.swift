@@ -1,5 +1,5 @@
 /// One number per pixel of a run.
-typealias Lanes = SIMD16<Int16>
+typealias PixelVector = SIMD16<Int16>
 
 /// A paint compiled for frames of one range: fixed-point constants, computed once per drawing.
 ///
@@ -22,9 +22,9 @@ struct PixelBlender {
     private let changesArt: Bool
     private let scale: ColorScale
     /// The gain in 2.14 fixed point.
-    private let gain: Lanes
-    private let (castU, castV): (Lanes, Lanes)
-    private let shading: (limit: Lanes, slope: Lanes, base: Lanes)?
+    private let gain: PixelVector
+    private let (castU, castV): (PixelVector, PixelVector)
+    private let shading: (limit: PixelVector, slope: PixelVector, base: PixelVector)?
     /// The light for art that only takes light, without other changes.
     private let light: RunLight
 
@@ -35,16 +35,16 @@ struct PixelBlender {
         mode = paint.mode
         scale = ColorScale(range)
         let lit = (gain: paint.gain.isFinite ? max(0, min(paint.gain, 1.99)) : 1, cast: paint.cast)
-        gain = Lanes(repeating: Int16(lit.gain * Self.one))
+        gain = PixelVector(repeating: Int16(lit.gain * Self.one))
         (castU, castV) = (scale.cast(lit.cast.x), scale.cast(lit.cast.y))
         if let shading = paint.shading, shading.strength > 0, shading.reference.isFinite {
             let strength = min(shading.strength, 1)
             // A reference of less than 8 levels would amplify noise. 1.9 keeps the factor within 16 bits.
             let reference = max(8, min(shading.reference - scale.black, 255))
             self.shading = (
-                Lanes(repeating: Int16(min(255, (reference * 1.9).rounded()))),
-                Lanes(repeating: Int16((Self.one * strength / reference).rounded())),
-                Lanes(repeating: Int16(Self.one * (1 - strength)))
+                PixelVector(repeating: Int16(min(255, (reference * 1.9).rounded()))),
+                PixelVector(repeating: Int16((Self.one * strength / reference).rounded())),
+                PixelVector(repeating: Int16(Self.one * (1 - strength)))
             )
         } else {
             shading = nil
@@ -89,7 +89,7 @@ struct PixelBlender {
         var (upper, lower) = (upper, lower)
         let under = unsafe LumaRow(base, layout, position, row: position.y)
         let next = unsafe LumaRow(base, layout, position, row: lower == nil ? position.y : position.y + 1)
-        var lumas = (under.load(), lower == nil ? Lanes() : next.load())
+        var lumas = (under.load(), lower == nil ? PixelVector() : next.load())
         if changesArt {
             upper = changed(upper, over: lumas.0)
             if let run = lower { lower = changed(run, over: lumas.1) }
@@ -120,7 +120,7 @@ struct PixelBlender {
 
     /// Applies the light to the art.
     @inline(never)
-    private func changed(_ run: Run, over luma: Lanes) -> Run {
+    private func changed(_ run: Run, over luma: PixelVector) -> Run {
         let art = Art(run)
         var gain = gain
         if let shading {
@@ -132,7 +132,9 @@ struct PixelBlender {
 
     /// The change that the art makes: luma in levels, chroma in sixteenths of a level.
     @inline(__always)
-    private func difference(_ run: Run, _ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
+    private func difference(_ run: Run, _ luma: PixelVector, _ u: PixelVector, _ v: PixelVector) -> (
+        y: PixelVector, u: PixelVector, v: PixelVector
+    ) {
         let art = Art(run)
         let alpha = art.a &<< 6 &+ art.a &>> 2
         let s = scale.rgb(art, limit: alpha)
@@ -145,7 +147,7 @@ struct PixelBlender {
     }
 
     @inline(never)
-    private func difference(_ s: Lanes, _ a: Lanes, _ u: Lanes) -> Lanes {
+    private func difference(_ s: PixelVector, _ a: PixelVector, _ u: PixelVector) -> PixelVector {
         let rest = Int16(Self.one) &- u
         switch mode {
         case .normal: return s &- high(u, a) &<< 2
@@ -161,10 +163,10 @@ struct PixelBlender {
 /// Light on art, as sums of its channels times constants: luma per pixel, chroma per group of pixels that share it.
 /// 32768 represents 1.
 struct RunLight {
-    fileprivate let gain: Lanes
-    fileprivate let lumaByAlpha: Lanes
+    fileprivate let gain: PixelVector
+    fileprivate let lumaByAlpha: PixelVector
     /// The constants of U and V, alternating.
-    fileprivate let (chromaByAlpha, chromaByLuma): (Lanes, Lanes)
+    fileprivate let (chromaByAlpha, chromaByLuma): (PixelVector, PixelVector)
 
     @inline(never)
     func luma(_ luma: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>) -> SIMD16<UInt16> {
@@ -185,7 +187,7 @@ struct RunLight {
 
 /// The four channels of a run, premultiplied.
 private struct Art {
-    let (y, u, v, a): (Lanes, Lanes, Lanes, Lanes)
+    let (y, u, v, a): (PixelVector, PixelVector, PixelVector, PixelVector)
 
     @inline(__always)
     init(_ run: Run) {
@@ -202,22 +204,22 @@ private struct Art {
 private struct ColorScale {
     /// The luma of black.
     let black: Float
-    let blackLanes: Lanes
+    let blackLanes: PixelVector
     /// The number of luma levels from black to white, and of chroma levels from one end to the other.
     private let (span, chromaSpan): (Float, Float)
-    private let whiteLanes: Lanes
-    private let maxChroma: Lanes
+    private let whiteLanes: PixelVector
+    private let maxChroma: PixelVector
     /// The RGB increment for each level of luma beyond 64.
-    private let rise: Lanes
-    private let (redV, greenU, greenV, blueU): (Lanes, Lanes, Lanes, Lanes)
-    private let (lumaR, lumaG, lumaB): (Lanes, Lanes, Lanes)
-    private let (uR, uG, half, vG, vB): (Lanes, Lanes, Lanes, Lanes, Lanes)
+    private let rise: PixelVector
+    private let (redV, greenU, greenV, blueU): (PixelVector, PixelVector, PixelVector, PixelVector)
+    private let (lumaR, lumaG, lumaB): (PixelVector, PixelVector, PixelVector)
+    private let (uR, uG, half, vG, vB): (PixelVector, PixelVector, PixelVector, PixelVector, PixelVector)
     /// The luma of black and the highest luma, as factors of 128 times the alpha.
-    private let (blackPart, whitePart): (Lanes, Lanes)
+    private let (blackPart, whitePart): (PixelVector, PixelVector)
 
     init(_ range: ColorRange) {
         (black, span, chromaSpan) = (Float(range.black), Float(range.lumaSpan), Float(range.chromaSpan))
-        func lanes(_ value: Float) -> Lanes { Lanes(repeating: Int16(value.rounded())) }
+        func lanes(_ value: Float) -> PixelVector { PixelVector(repeating: Int16(value.rounded())) }
         (blackLanes, whiteLanes, maxChroma) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
         // `high` divides by 65536 and levels are in 128ths, so the factor is multiplied by 512.
         rise = lanes((16384 / span - 64) * 512)
@@ -240,34 +242,37 @@ private struct ColorScale {
         // The chroma for each level of lit luma above black.
         let slope = SIMD2(bounded(cast.x), bounded(cast.y)) * (chromaSpan / 255 / span) * gain
         let byAlpha = (SIMD2(repeating: 128 * (1 - gain)) - slope * black) / 255
-        func turns(_ u: Float, _ v: Float) -> Lanes {
-            var lanes = Lanes()
+        func turns(_ u: Float, _ v: Float) -> PixelVector {
+            var lanes = PixelVector()
             (lanes.evenHalf, lanes.oddHalf) = (.init(repeating: fixed(u)), .init(repeating: fixed(v)))
             return lanes
         }
         func fixed(_ value: Float) -> Int16 { Int16(max(-32767, min(32767, (value * 32768).rounded()))) }
         return RunLight(
-            gain: Lanes(repeating: fixed(gain)), lumaByAlpha: Lanes(repeating: fixed(black * (1 - gain) / 255)),
+            gain: PixelVector(repeating: fixed(gain)),
+            lumaByAlpha: PixelVector(repeating: fixed(black * (1 - gain) / 255)),
             chromaByAlpha: turns(byAlpha.x, byAlpha.y), chromaByLuma: turns(slope.x, slope.y))
     }
 
     /// Compiles a cast for `lit`.
-    func cast(_ samples: Float) -> Lanes {
+    func cast(_ samples: Float) -> PixelVector {
         let samples = samples.isFinite ? max(-60, min(samples, 60)) : 0
-        return Lanes(repeating: Int16((samples * chromaSpan / 255 * 65536 / span).rounded()))
+        return PixelVector(repeating: Int16((samples * chromaSpan / 255 * 65536 / span).rounded()))
     }
 
     /// Converts the frame's pixels under art.
     @inline(__always)
-    func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+    func rgb(_ luma: PixelVector, _ u: PixelVector, _ v: PixelVector) -> (
+        r: PixelVector, g: PixelVector, b: PixelVector
+    ) {
         let level = laneClamp(luma &- blackLanes, .zero, whiteLanes) &<< 7
         let cu = laneClamp(u &- 128, .zero &- maxChroma, maxChroma) &<< 7
         let cv = laneClamp(v &- 128, .zero &- maxChroma, maxChroma) &<< 7
-        return rgb(level, cu, cv, limit: Lanes(repeating: Int16(PixelBlender.one)))
+        return rgb(level, cu, cv, limit: PixelVector(repeating: Int16(PixelBlender.one)))
     }
 
     @inline(__always)
-    func rgb(_ art: Art, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+    func rgb(_ art: Art, limit: PixelVector) -> (r: PixelVector, g: PixelVector, b: PixelVector) {
         let level = art.y &<< 7 &- high(art.a &<< 7, blackPart)
         let middle = art.a &<< 6 &+ art.a &>> 2
         let bound = maxChroma &<< 7
@@ -278,7 +283,9 @@ private struct ColorScale {
 
     /// Converts 128ths of a level, luma above black and chroma relative to 128.
     @inline(never)
-    private func rgb(_ level: Lanes, _ u: Lanes, _ v: Lanes, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+    private func rgb(_ level: PixelVector, _ u: PixelVector, _ v: PixelVector, limit: PixelVector) -> (
+        r: PixelVector, g: PixelVector, b: PixelVector
+    ) {
         let grey = level &>> 1 &+ high(level, rise)
         let r = grey &+ high(v, redV) &<< 2
         let g = grey &- (high(u, greenU) &+ high(v, greenV)) &<< 2
@@ -291,7 +298,7 @@ private struct ColorScale {
 
     /// Converts differences, to sixteenths of a level.
     @inline(never)
-    func yuv(_ r: Lanes, _ g: Lanes, _ b: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
+    func yuv(_ r: PixelVector, _ g: PixelVector, _ b: PixelVector) -> (y: PixelVector, u: PixelVector, v: PixelVector) {
         (
             high(r, lumaR) &+ high(g, lumaG) &+ high(b, lumaB), high(r, uR) &+ high(g, uG) &+ high(b, half),
             high(r, half) &+ high(g, vG) &+ high(b, vB)
@@ -300,7 +307,7 @@ private struct ColorScale {
 
     /// Multiplies art by a gain in 2.14 fixed point and adds a cast in proportion to its brightness.
     @inline(never)
-    func lit(_ art: Art, _ gain: Lanes, _ castU: Lanes, _ castV: Lanes) -> Run {
+    func lit(_ art: Art, _ gain: PixelVector, _ castU: PixelVector, _ castV: PixelVector) -> Run {
         let whole = art.a &<< 7
         let middle = art.a &<< 6 &+ art.a &>> 2
         // From here on in 32nds of a level.
@@ -330,9 +337,9 @@ private struct ColorScale {
     }
 
     @inline(__always)
-    func load() -> Lanes {
+    func load() -> PixelVector {
         guard count == runLength else {
-            var lanes = Lanes()
+            var lanes = PixelVector()
             for i in 0..<count { lanes[i] = unsafe Int16(line[i * step + (isSecond ? 1 : 0)]) }
             return lanes
         }
@@ -344,7 +351,7 @@ private struct ColorScale {
     /// Stores luma.
     /// - Parameter lanes: 0...255.
     @inline(__always)
-    func store(_ lanes: Lanes) {
+    func store(_ lanes: PixelVector) {
         guard count == runLength else {
             for i in 0..<count { unsafe line[i * step + (isSecond ? 1 : 0)] = UInt8(truncatingIfNeeded: lanes[i]) }
             return
@@ -354,9 +361,9 @@ private struct ColorScale {
                 of: SIMD16<UInt8>(truncatingIfNeeded: lanes), as: SIMD16<UInt8>.self)
             return
         }
-        let words = unsafe UnsafeRawPointer(line).loadUnaligned(as: Lanes.self)
+        let words = unsafe UnsafeRawPointer(line).loadUnaligned(as: PixelVector.self)
         let changed = isSecond ? words & 255 | lanes &<< 8 : words & ~255 | lanes
-        unsafe UnsafeMutableRawPointer(line).storeBytes(of: changed, as: Lanes.self)
+        unsafe UnsafeMutableRawPointer(line).storeBytes(of: changed, as: PixelVector.self)
     }
 }
 
@@ -382,17 +389,17 @@ private struct ColorScale {
 
     /// Loads the chroma, repeated for each pixel.
     @inline(__always)
-    func load() -> (u: Lanes, v: Lanes) {
-        guard !isGray else { return (Lanes(repeating: 128), Lanes(repeating: 128)) }
+    func load() -> (u: PixelVector, v: PixelVector) {
+        guard !isGray else { return (PixelVector(repeating: 128), PixelVector(repeating: 128)) }
         guard isShared else {
             if count == runLength { return unsafe (widened(UnsafeRawPointer(u)), widened(UnsafeRawPointer(v))) }
-            var lanes = (Lanes(), Lanes())
+            var lanes = (PixelVector(), PixelVector())
             for i in 0..<count { unsafe (lanes.0[i], lanes.1[i]) = (Int16(u[i]), Int16(v[i])) }
             return lanes
         }
         var samples = (SIMD8<Int16>(), SIMD8<Int16>())
         for i in 0..<count { unsafe (samples.0[i], samples.1[i]) = (Int16(u[i * step]), Int16(v[i * step])) }
-        var lanes = (Lanes(), Lanes())
+        var lanes = (PixelVector(), PixelVector())
         (lanes.0.evenHalf, lanes.0.oddHalf) = (samples.0, samples.0)
         (lanes.1.evenHalf, lanes.1.oddHalf) = (samples.1, samples.1)
         return lanes
@@ -403,7 +410,7 @@ private struct ColorScale {
     ///   - du: sixteenths of a level for each pixel, summed over `rows`.
     ///   - rows: 1 or 2.
     @inline(__always)
-    func add(_ du: Lanes, _ dv: Lanes, rows: Int) {
+    func add(_ du: PixelVector, _ dv: PixelVector, rows: Int) {
         guard !isGray else { return }
         guard isShared else {
             let (u, v) = ((du &+ 8) &>> 4, (dv &+ 8) &>> 4)
@@ -432,31 +439,31 @@ private struct ColorScale {
 }
 
 @inline(__always)
-private func clamped(_ lanes: Lanes) -> Lanes { laneClamp(lanes, .zero, Lanes(repeating: 255)) }
+private func clamped(_ lanes: PixelVector) -> PixelVector { laneClamp(lanes, .zero, PixelVector(repeating: 255)) }
 
 @inline(__always)
-private func unsigned(_ lanes: Lanes) -> SIMD16<UInt16> { unsafe unsafeBitCast(lanes, to: SIMD16<UInt16>.self) }
+private func unsigned(_ lanes: PixelVector) -> SIMD16<UInt16> { unsafe unsafeBitCast(lanes, to: SIMD16<UInt16>.self) }
 
 @inline(__always)
-private func signed(_ lanes: SIMD16<UInt16>) -> Lanes { unsafe unsafeBitCast(lanes, to: Lanes.self) }
+private func signed(_ lanes: SIMD16<UInt16>) -> PixelVector { unsafe unsafeBitCast(lanes, to: PixelVector.self) }
 
 @inline(__always)
-private func widened(_ bytes: UnsafeRawPointer) -> Lanes {
+private func widened(_ bytes: UnsafeRawPointer) -> PixelVector {
     unsafe signed(SIMD16<UInt16>(truncatingIfNeeded: bytes.loadUnaligned(as: SIMD16<UInt8>.self)))
 }
 
 /// The upper halves of the products. Written lane by lane, which the compiler turns into one instruction (PMULHW); the
 /// vector's own conversions become calls.
 @inline(__always)
-private func high(_ a: Lanes, _ b: Lanes) -> Lanes {
-    var lanes = Lanes()
+private func high(_ a: PixelVector, _ b: PixelVector) -> PixelVector {
+    var lanes = PixelVector()
     for i in 0..<16 { lanes[i] = Int16(truncatingIfNeeded: (Int32(a[i]) &* Int32(b[i])) &>> 16) }
     return lanes
 }
 
 /// Words from their lower and upper halves.
 @inline(__always)
-private func joined(_ low: Lanes, _ high: Lanes) -> Run {
+private func joined(_ low: PixelVector, _ high: PixelVector) -> Run {
     var run = Run()
     for i in 0..<16 {
         run[i] = UInt32(UInt16(truncatingIfNeeded: low[i])) | UInt32(UInt16(truncatingIfNeeded: high[i])) &<< 16

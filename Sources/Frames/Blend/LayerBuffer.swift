@@ -1,15 +1,15 @@
 /// A buffer for a region of a frame, in which layers are drawn before it is composited over the frame: premultiplied
-/// YUVA words as in a `Sprite`, in the range of the frame. Its memory grows to the largest region and is kept.
+/// YUVA pixels as in a `Sprite`, in the range of the frame. Its memory grows to the largest region and is kept.
 public struct LayerBuffer: ~Copyable {
     /// The region of the frame, pixels; `x` and `y` are even, since neighbouring pixels share chroma.
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
-    private var words: [UInt32] = []
+    private var storage: [UInt32] = []
     private var isNearArt: [Bool] = []
 
     /// An empty buffer.
     public init() {}
 
-    /// Words from one row to the next: a whole number of runs, so that the end of a row needs no special case.
+    /// Pixels from one row to the next: a whole number of runs, so that the end of a row needs no special case.
     public var stride: Int { (region.width + runLength - 1) / runLength * runLength }
 
     /// Starts a transparent region of a picture.
@@ -33,20 +33,20 @@ public struct LayerBuffer: ~Copyable {
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height
         // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
-        if words.count < count { words = Array(repeating: 0, count: count + count / 4) }
-        var span = words.mutableSpan
+        if storage.count < count { storage = Array(repeating: 0, count: count + count / 4) }
+        var span = storage.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
         return true
     }
 
-    /// The words for writing, row by row, `stride` words each, from the top left of `region` on.
+    /// The pixels for writing, row by row, `stride` pixels each, from the top left of `region` on.
     public var pixels: MutableSpan<UInt32> {
-        @_lifetime(&self) mutating get { words.mutableSpan }
+        @_lifetime(&self) mutating get { storage.mutableSpan }
     }
 
-    /// The words for reading, in the order of `pixels`.
+    /// The pixels for reading, in the order of `pixels`.
     public var readPixels: Span<UInt32> {
-        @_lifetime(borrow self) get { words.span }
+        @_lifetime(borrow self) get { storage.span }
     }
 
     /// Whether anything is drawn at a position.
@@ -54,15 +54,16 @@ public struct LayerBuffer: ~Copyable {
     public func isDrawn(at position: Point) -> Bool {
         let (x, y) = (position.x.rounded() - Float(region.x), position.y.rounded() - Float(region.y))
         guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }
-        return words[Int(y) * stride + Int(x)] >> 24 != 0
+        return storage[Int(y) * stride + Int(x)] >> 24 != 0
     }
 
     /// Marks the blocks that contain art, for `compositeLayer` with a map; called after drawing.
     public mutating func markArt() {
-        // Taken out meanwhile: while a span of the words exists, nothing else can be modified.
+        // Taken out meanwhile: while a span of the pixels exists, nothing else can be modified.
         var isNear: [Bool] = []
         swap(&isNear, &isNearArt)
-        ArtBlocks.moved.mark(words.span, width: region.width, height: region.height, stride: stride, into: &isNear)
+        OccupancyGrid.moved.mark(
+            storage.span, width: region.width, height: region.height, stride: stride, into: &isNear)
         isNearArt = isNear
     }
 
@@ -81,19 +82,19 @@ public func compositeLayer(_ layer: borrowing LayerBuffer, _ paint: Paint, onto 
     let blender = PixelBlender(paint, layout.range)
     let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     let pixels = layer.readPixels
-    let rowWords = layer.stride
+    let rowStride = layer.stride
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
-        unsafe pixels.withUnsafeBufferPointer { words in
-            guard let base = target.baseAddress, let words = words.baseAddress else { return }
+        unsafe pixels.withUnsafeBufferPointer { pixels in
+            guard let base = target.baseAddress, let pixels = pixels.baseAddress else { return }
             for y in Swift.stride(from: 0, to: region.height, by: rows) {
                 let isPair = rows == 2 && y + 1 < region.height
                 for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                    let at = unsafe UnsafeRawPointer(words + y * rowWords + x)
+                    let at = unsafe UnsafeRawPointer(pixels + y * rowStride + x)
                     let upper = unsafe faded(at.loadUnaligned(as: Run.self), gain)
                     var lower: Run?
                     if rows == 2 {
-                        lower = isPair ? unsafe faded((at + rowWords * 4).loadUnaligned(as: Run.self), gain) : Run()
+                        lower = isPair ? unsafe faded((at + rowStride * 4).loadUnaligned(as: Run.self), gain) : Run()
                     }
                     guard !isEmpty(upper) || !isEmpty(lower ?? Run()) else { continue }
                     let position = RunPosition(
