@@ -119,8 +119,7 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Throws: `Problem` of kind `gone` if the encoder failed, `system` if the file cannot be renamed.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
-        let exit = encoder.finish()
-        guard exit == .status(0) else {
+        guard encoder.finish() == .status(0), !Self.lostItsEnd(encoder.lines) else {
             let problem = failure()
             throw isRecording ? recover(problem) : problem
         }
@@ -191,13 +190,21 @@ public struct FileSink: FrameSink, ~Copyable {
 
     private static func runSucceeds(_ arguments: [String]) -> Bool {
         guard var child = try? ChildProcess(arguments, .reading) else { return false }
-        return child.finish() == .status(0)
+        return child.finish() == .status(0) && !lostItsEnd(child.lines)
+    }
+
+    /// Whether ffmpeg could not write the end of a file. Up to version 5, its exit status is 0 then: a small file on a
+    /// full disk is empty, since all of it is written at the end.
+    private static func lostItsEnd(_ lines: [String]) -> Bool {
+        lines.contains { $0.hasPrefix("Error writing trailer of") || $0.hasPrefix("Error closing file") }
     }
 
     /// The problem to report for an encoder that ended early.
     private mutating func failure() -> Problem {
         let exit = encoder.finish()
-        let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
+        // Without the name that is not the user's.
+        let line = encoder.lastLine?.replacing(" file:\(part)", with: "").replacing("file:\(part): ", with: "")
+        let reason = line.map { ": \($0)" } ?? ""
         return Problem(
             .gone, "cannot write \(path): ffmpeg stopped after \(frames) frames (\(exit))\(reason)",
             fix: "check the free space with df, or choose another folder")
