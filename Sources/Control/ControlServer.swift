@@ -190,7 +190,7 @@ public final class ControlServer: Sendable {
                 var id: JSON?
                 do throws(RequestError) {
                     let json: JSON
-                    do { json = try JSON(bytes, file: "request") } catch {
+                    do { json = try JSON(bytes, file: "request", noun: "request") } catch {
                         throw RequestError(.badLine, "\(error)".replacing("request:1: ", with: ""))
                     }
                     id = json["id"]

@@ -70,7 +70,7 @@ public struct Request: Equatable, Sendable {
     public init(id: JSON?, _ json: JSON) throws(RequestError) {
         self.id = id
         do {
-            var fields = try Fields(json, file: "request")
+            var fields = try Fields(json, file: "request", noun: "request")
             _ = fields.has("id")
             content = try Self.content(try fields.string("request"), &fields)
             try fields.finish()

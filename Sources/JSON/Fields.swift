@@ -14,10 +14,14 @@ public struct Fields {
     private var known: [String] = []
 
     /// Starts reading an object.
+    /// - Parameters:
+    ///   - file: the name for messages: a file's, or what else the text is.
+    ///   - path: the path of the object; empty for the top level.
+    ///   - noun: what the text is, for messages.
     /// - Throws: `Problem` if `json` is not an object.
-    public init(_ json: JSON, file: String, path: String = "") throws {
+    public init(_ json: JSON, file: String, path: String = "", noun: String = "file") throws {
         guard case .object(let members) = json.value else {
-            let name = path.isEmpty ? "the file" : "'\(path)'"
+            let name = path.isEmpty ? "the \(noun)" : "'\(path)'"
             throw Problem(
                 .invalid, "\(file):\(json.line): \(name) is \(json.kindName)", fix: "expected an object {...}")
         }
@@ -48,7 +52,7 @@ public struct Fields {
     }
 
     private mutating func member(_ key: String) -> JSON.Member? {
-        known.append(key)
+        if !known.contains(key) { known.append(key) }
         return members.first { $0.key == key }
     }
 

@@ -38,10 +38,11 @@ public struct JSON: Equatable, Sendable {
     /// Parses a document.
     /// - Parameters:
     ///   - text: the document in UTF-8.
-    ///   - file: the file's name for messages.
+    ///   - file: the name for messages: a file's, or what else the text is.
+    ///   - noun: what the text is, for messages.
     /// - Throws: `Problem` of kind `invalid` with file and line.
-    public init(_ text: [UInt8], file: String) throws {
-        var parser = Parser(text: text, file: file)
+    public init(_ text: [UInt8], file: String, noun: String = "file") throws {
+        var parser = Parser(text: text, file: file, noun: noun)
         self = try parser.document()
     }
 
@@ -66,17 +67,18 @@ public struct JSON: Equatable, Sendable {
 private struct Parser {
     let text: [UInt8]
     let file: String
+    let noun: String
     var at = 0
     var line = 1
 
-    init(text: [UInt8], file: String) { (self.text, self.file) = (text, file) }
+    init(text: [UInt8], file: String, noun: String) { (self.text, self.file, self.noun) = (text, file, noun) }
 
-    func wrong(_ what: String, fix: String = "correct the file") -> Problem {
-        Problem(.invalid, "\(file):\(line): \(what)", fix: fix)
+    func wrong(_ what: String) -> Problem {
+        Problem(.invalid, "\(file):\(line): \(what)", fix: "correct the \(noun)")
     }
 
     mutating func document() throws -> JSON {
-        guard String(validating: text, as: UTF8.self) != nil else { throw wrong("the file is not UTF-8 text") }
+        guard String(validating: text, as: UTF8.self) != nil else { throw wrong("the \(noun) is not UTF-8 text") }
         let value = try element(nestingDepth: 0)
         skipSpace()
         guard at == text.count else { throw wrong("unexpected text after the JSON value") }
@@ -110,7 +112,7 @@ private struct Parser {
     mutating func element(nestingDepth: Int) throws -> JSON {
         skipSpace()
         guard nestingDepth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) levels deep") }
-        guard at < text.count else { throw wrong("the file ends where a value is expected") }
+        guard at < text.count else { throw wrong("the \(noun) ends where a value is expected") }
         let start = line
         switch text[at] {
         case UInt8(ascii: "{"): return JSON(value: try object(nestingDepth: nestingDepth), line: start)

@@ -19,9 +19,13 @@ public struct FileSink: FrameSink, ~Copyable {
     public let layout: FrameLayout
 
     private let path: String
-    private let part: String
-    /// Paths being written, so that no two sinks write the same file.
-    private static let growing = Mutex<Set<String>>([])
+    /// The path's folder, which may be moved while the file is written.
+    private let folder: OpenFolder
+    /// The file's names in its folder, while it is written and when it is complete.
+    private let (part, name): (String, String)
+    /// How ffmpeg calls the file, in its messages too.
+    private let target: String
+    private let claim: Claim
     private let kind: Kind
     private let isRecording: Bool
     private let mode: mode_t
@@ -52,42 +56,36 @@ public struct FileSink: FrameSink, ~Copyable {
                 .invalid, "cannot write \(path): the file name has no supported extension",
                 fix: "use one of \(Kind.known)")
         }
-        let part = kind.beside(path, "part")
-        guard Self.growing.withLock({ $0.insert(path).inserted }) else {
-            throw Problem(
-                .busy, "cannot write \(path): it is already being written", fix: "wait, or choose another file")
-        }
-        do throws(Problem) {
-            try Self.check(path, overwrites)
-            try Self.make(part, for: path, isPrivate ? 0o600 : 0o666)
-            encoder = try Self.encoder(
-                kind.input(layout, rate: rate) + (kind.isPhoto ? [] : kind.sound(from: audioFrom))
-                    + kind.output(inPieces: isRecording), part)
+        let claim = try Claim(path)
+        try Self.check(path, overwrites)
+        let folder = try OpenFolder(containing: path)
+        let part = kind.temporaryName(for: path, "part")
+        try Self.make(part, in: folder, for: path, isPrivate ? 0o600 : 0o666)
+        let target = "file:\(folder.path)/\(part)"
+        do {
+            encoder = try ChildProcess(
+                ["ffmpeg", "-v", "error", "-nostdin", "-y"] + kind.input(layout, rate: rate)
+                    + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output(inPieces: isRecording)
+                    + [target], .writing)
         } catch {
-            Self.growing.withLock { _ = $0.remove(path) }
+            folder.remove(part)
             throw error
         }
-        (self.path, self.part, self.kind, self.layout, self.isRecording) = (path, part, kind, layout, isRecording)
+        self.claim = claim
+        self.folder = folder
+        self.target = target
+        (self.path, self.part, name, self.kind) = (path, part, fileName(of: path), kind)
+        (self.layout, self.isRecording) = (layout, isRecording)
         (mode, self.overwrites) = (isPrivate ? 0o600 : 0o666, overwrites)
         description = "\(path), \(layout.width)x\(layout.height)"
-    }
-
-    private static func encoder(_ options: [String], _ part: String) throws(Problem) -> ChildProcess {
-        do {
-            return try ChildProcess(["ffmpeg", "-v", "error", "-nostdin", "-y"] + options + ["file:\(part)"], .writing)
-        } catch {
-            removeFile(part)
-            throw error
-        }
     }
 
     deinit {
         if !isFinished {
             // Killed first, since it might create the file again.
             encoder.kill()
-            removeFile(part)
+            folder.remove(part)
         }
-        Self.growing.withLock { _ = $0.remove(path) }
     }
 
     /// Whether the format can contain sound.
@@ -119,15 +117,14 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Throws: `Problem` of kind `gone` if the encoder failed, `system` if the file cannot be renamed.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
-        let exit = encoder.finish()
-        guard exit == .status(0) else {
+        guard encoder.finish() == .status(0), !Self.lostItsEnd(encoder.lines) else {
             let problem = failure()
             throw isRecording ? recover(problem) : problem
         }
         if let problem = moveIntoPlace() { throw problem }
         // The fragmented file plays too, so the recording is safe whatever interrupts this step.
         guard isRecording, kind.comesInPieces || sound != nil else { return }
-        guard remux(path) || sound == nil else {
+        guard remux(name) || sound == nil else {
             throw Problem(
                 .system, "the sound could not be added to \(path), which is kept without it",
                 fix: "check the free space with df")
@@ -140,7 +137,7 @@ public struct FileSink: FrameSink, ~Copyable {
     public consuming func recover(_ problem: Problem) -> Problem {
         _ = encoder.finish()
         // If the program must exit, the file is left as it is.
-        guard remux(part) || Self.hasPicture(part) || ChildProcess.isShuttingDown else {
+        guard remux(part) || hasPicture(part) || ChildProcess.isShuttingDown else {
             return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {
@@ -150,64 +147,78 @@ public struct FileSink: FrameSink, ~Copyable {
     }
 
     /// Renames the complete file to its path, or to a free path if that fails.
-    /// - Returns: why it could not be renamed to its path, and where it is; nil on success.
+    /// - Returns: why it is not at its path, and where it is; nil on success.
     private mutating func moveIntoPlace() -> Problem? {
-        if overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) {
+        if folder.rename(part, to: name, replacing: overwrites) {
             isFinished = true
-            return nil
+            guard folder.wasMoved else { return nil }
+            return Problem(.gone, "the folder of \(path) was moved", fix: "it was kept as \(folder.path)/\(name)")
         }
         let code = errno
-        let other = freePath(for: path)
-        isFinished = renameToNew(part, other)
+        let other = freePath(for: "\(folder.path)/\(name)")
+        isFinished = folder.rename(part, to: fileName(of: other), replacing: false)
         return Problem(
             .system, "cannot rename the file to \(path): \(errorMessage(of: code))",
             fix: isFinished ? "it was kept as \(other)" : "choose a file in another folder")
     }
 
-    /// Rewrites a file as one piece, so that players can seek in it.
+    /// Rewrites a file of the folder as one piece, so that players can seek in it.
     /// - Returns: false if that failed, usually because the disk is full; the file is unchanged.
     @discardableResult
     private func remux(_ file: String) -> Bool {
-        let whole = kind.beside(path, "whole")
+        let whole = kind.temporaryName(for: path, "whole")
         // Created here, because ffmpeg would follow a link.
-        guard (try? Self.make(whole, for: path, mode)) != nil else { return false }
+        guard (try? Self.make(whole, in: folder, for: path, mode)) != nil else { return false }
+        let here = folder.path
         let arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
+            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(here)/\(file)"]
             + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
-            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
-        guard Self.runSucceeds(arguments), unsafe rename(whole, file) == 0 else {
-            removeFile(whole)
+            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(here)/\(whole)"]
+        guard Self.runSucceeds(arguments), folder.rename(whole, to: file, replacing: true) else {
+            folder.remove(whole)
             return false
         }
         return true
     }
 
-    /// Whether a file contains a picture.
-    private static func hasPicture(_ file: String) -> Bool {
-        runSucceeds(
-            ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(file)"]
+    /// Whether a file of the folder contains a picture.
+    private func hasPicture(_ file: String) -> Bool {
+        Self.runSucceeds(
+            ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(folder.path)/\(file)"]
                 + ["-frames:v", "1", "-f", "null", "-"])
     }
 
     private static func runSucceeds(_ arguments: [String]) -> Bool {
         guard var child = try? ChildProcess(arguments, .reading) else { return false }
-        return child.finish() == .status(0)
+        return child.finish() == .status(0) && !lostItsEnd(child.lines)
+    }
+
+    /// Whether ffmpeg could not write the end of a file. Up to version 5, its exit status is 0 then: a small file on a
+    /// full disk is empty, since all of it is written at the end.
+    private static func lostItsEnd(_ lines: [String]) -> Bool {
+        lines.contains { $0.hasPrefix("Error writing trailer of") || $0.hasPrefix("Error closing file") }
     }
 
     /// The problem to report for an encoder that ended early.
     private mutating func failure() -> Problem {
         let exit = encoder.finish()
-        let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
+        // Without the name that is not the user's.
+        let line = encoder.lastLine?.replacing(" \(target)", with: "").replacing("\(target): ", with: "")
+        let reason = line.map { ": \($0)" } ?? ""
         return Problem(
             .gone, "cannot write \(path): ffmpeg stopped after \(frames) frames (\(exit))\(reason)",
             fix: "check the free space with df, or choose another folder")
     }
 
     /// Checks what exists at the path before a file is started.
-    /// - Throws: `Problem` of kind `unusable` if it is not a file, `exists` if it may not be replaced.
+    /// - Throws: `Problem` of kind `unusable` if it is not a file, `exists` if it may not be replaced, `invalid` if the
+    ///   name is too long.
     private static func check(_ path: String, _ overwrites: Bool) throws(Problem) {
         var status = stat()
-        guard unsafe lstat(path, &status) == 0 else { return }
+        guard unsafe lstat(path, &status) == 0 else {
+            if errno == ENAMETOOLONG { throw unwritable(path, ENAMETOOLONG) }
+            return
+        }
         guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
             throw Problem(
                 .unusable, "cannot write \(path): it exists and is not a regular file", fix: "choose another file")
@@ -222,23 +233,29 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Creates an empty file exclusively, so that no pipe is opened and no link followed. Detects errors at once that
     /// ffmpeg would report late and less clearly.
-    private static func make(_ file: String, for path: String, _ mode: mode_t) throws(Problem) {
-        let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
-        guard descriptor >= 0 else {
-            switch errno {
-            case ENOENT, ENOTDIR:
-                throw Problem(
-                    .missing, "cannot write \(path): the folder does not exist", fix: "create it with mkdir -p")
-            case EACCES, EPERM, EROFS:
-                throw Problem(
-                    .forbidden, "cannot write \(path): no permission to write in its folder",
-                    fix: "choose another folder")
-            default:
-                throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "choose another folder")
-            }
-        }
+    private static func make(
+        _ file: String, in folder: borrowing OpenFolder, for path: String, _ mode: mode_t
+    ) throws(Problem) {
+        let descriptor = folder.create(file, mode)
+        guard descriptor >= 0 else { throw unwritable(path, errno) }
         close(descriptor)
     }
+}
+
+/// The claim to a path that is being written, so that no two sinks write the same file.
+private struct Claim: ~Copyable {
+    private static let paths = Mutex<Set<String>>([])
+    private let path: String
+
+    init(_ path: String) throws(Problem) {
+        guard Self.paths.withLock({ $0.insert(path).inserted }) else {
+            throw Problem(
+                .busy, "cannot write \(path): it is already being written", fix: "wait, or choose another file")
+        }
+        self.path = path
+    }
+
+    deinit { Self.paths.withLock { _ = $0.remove(path) } }
 }
 
 /// A path at which nothing exists: the given one, otherwise "clip 2.mp4" beside "clip.mp4", and so on.
@@ -248,7 +265,10 @@ public func freePath(for path: String) -> String {
     let end = path[start...].lastIndex(of: ".") ?? path.endIndex
     var number = 2
     while true {
-        let other = "\(path[..<end]) \(number)\(path[end...])"
+        let ending = " \(number)\(path[end...])"
+        // No longer than a name may be.
+        let stem = shortened(path[start..<end], toBytes: max(1, Int(NAME_MAX) - ending.utf8.count))
+        let other = "\(path[..<start])\(stem)\(ending)"
         if !isTaken(other) { return other }
         number += 1
     }
@@ -269,9 +289,9 @@ private enum Kind: String, CaseIterable {
         self.init(rawValue: name[dot...].dropFirst().lowercased())
     }
 
-    /// A new path beside a file: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
-    func beside(_ path: String, _ what: String) -> String {
-        "\(path.dropLast(rawValue.count))\(randomFileName()).\(what).\(rawValue)"
+    /// A name for a file that is being written: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
+    func temporaryName(for path: String, _ what: String) -> String {
+        SystemKit.temporaryName(for: path, ending: "\(what).\(rawValue)")
     }
 
     /// Whether the format is unreadable until its end is written, unless it is fragmented.

@@ -67,7 +67,7 @@ public final class Recorder: Sendable {
         guard sound == nil || file.canHaveSound else {
             throw Problem(.invalid, "\(path) cannot contain sound", fix: "use .mp4, .mkv or .webm, or no sound")
         }
-        self.sound = try sound.map { try SoundTrack($0, path: "\(path).\(randomFileName()).sound", now: now) }
+        self.sound = try sound.map { try SoundTrack($0, beside: path, now: now) }
         sink = Mutex(consume file)
         queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
         startThread(named: "recorder") { [self] in

@@ -53,29 +53,31 @@ final class SoundTrack: Sendable {
             + Array("data".utf8) + bytes(count, 4)
     }
 
-    private let path: String
+    /// The folder, which may be moved while the file is written.
+    private let folder: OpenFolder
+    private let name: String
     private let state = Mutex(State())
     private let wantsEnd = Atomic<Bool>(false)
     private let now: @Sendable () -> UInt64
 
     /// Starts to record, and waits for the first sound.
     /// - Parameters:
-    ///   - path: the file to write, which must not exist.
+    ///   - recording: the file beside which the sound is written, under a name of its own.
     ///   - now: the monotonic clock, nanoseconds.
-    /// - Throws: `Problem` of kind `unusable` if there is no sound, `system` if the file cannot be written, or what
-    ///   `ChildProcess` throws.
-    init(_ input: SoundInput, path: String, now: @escaping @Sendable () -> UInt64) throws(Problem) {
-        (self.path, self.now) = (path, now)
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "choose another folder")
-        }
+    /// - Throws: `Problem` of kind `unusable` if there is no sound, what `unwritable` makes if the file cannot be
+    ///   written, or what `ChildProcess` throws.
+    init(_ input: SoundInput, beside recording: String, now: @escaping @Sendable () -> UInt64) throws(Problem) {
+        folder = try OpenFolder(containing: recording)
+        name = temporaryName(for: recording, ending: "sound")
+        self.now = now
+        let descriptor = folder.create(name, 0o600)
+        guard descriptor >= 0 else { throw unwritable(recording, errno) }
         // Its sizes are written at the end.
         guard writeAll(Self.header(0).span, to: descriptor) else {
-            let reason = errorMessage(of: errno)
+            let problem = unwritable(recording, errno)
             close(descriptor)
             remove()
-            throw Problem(.system, "cannot write \(path): \(reason)", fix: "check the free space with df")
+            throw problem
         }
         let child: ChildProcess
         do throws(Problem) {
@@ -153,14 +155,15 @@ final class SoundTrack: Sendable {
     }
 
     /// Deletes the file.
-    func remove() { removeFile(path) }
+    func remove() { folder.remove(name) }
 
     /// Keeps the file beside a recording that it could not be added to, under a free name.
     /// - Returns: its path; nil if there is no sound, or it can't be renamed.
     func keep(beside recording: String) -> String? {
         let stem = recording.lastIndex(of: ".").map { recording[..<$0] } ?? recording[...]
-        let kept = freePath(for: "\(stem).wav")
-        guard state.withLock({ $0.clock.samples }) > 0, renameToNew(path, kept) else {
+        let kept = freePath(for: "\(folder.path)/\(fileName(of: String(stem))).wav")
+        guard state.withLock({ $0.clock.samples }) > 0, folder.rename(name, to: fileName(of: kept), replacing: false)
+        else {
             remove()
             return nil
         }
@@ -172,7 +175,7 @@ final class SoundTrack: Sendable {
     func mix(since began: UInt64) -> Mix? {
         state.withLock { state in
             state.clock.start.map { start in
-                Mix(path: path, rate: state.clock.rate, delay: (start - Double(began)) / 1e9)
+                Mix(path: "\(folder.path)/\(name)", rate: state.clock.rate, delay: (start - Double(began)) / 1e9)
             }
         }
     }

@@ -46,6 +46,27 @@ public func unreadable(_ path: String, _ error: CInt) -> Problem {
     }
 }
 
+/// The `Problem` for a file that could not be created or written.
+/// - Parameter error: the `errno` of the failed call.
+public func unwritable(_ path: String, _ error: CInt) -> Problem {
+    switch error {
+    case ENOENT, ENOTDIR:
+        Problem(.missing, "cannot write \(path): the folder does not exist", fix: "create it with mkdir -p")
+    case EACCES, EPERM, EROFS:
+        Problem(
+            .forbidden, "cannot write \(path): no permission to write in its folder", fix: "choose another folder")
+    case ENAMETOOLONG:
+        Problem(
+            .invalid, "cannot write \(path): its name is too long",
+            fix: "choose a shorter name: most file systems allow 255 bytes, fewer letters if they are not ASCII")
+    case EEXIST: Problem(.exists, "cannot write \(path): it exists", fix: "choose another name")
+    case ENOSPC, EDQUOT, EFBIG:
+        Problem(.system, "cannot write \(path): \(errorMessage(of: error))", fix: "check the free space with df")
+    default:
+        Problem(.system, "cannot write \(path): \(errorMessage(of: error))", fix: "choose another folder")
+    }
+}
+
 /// The system's message for an error number.
 public func errorMessage(of error: CInt) -> String {
     unsafe String(cString: strerror(error))
@@ -109,7 +130,7 @@ public func resolvedPath(of path: String) throws(Problem) -> String {
 private let maxLinks = 40
 
 /// What a link contains; nil if there is no link.
-private func linkTarget(of path: String) -> String? {
+func linkTarget(of path: String) -> String? {
     var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe readlink(path, &bytes, bytes.count)
     return count < 0 ? nil : String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -169,7 +190,7 @@ public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
 ///   - overwrites: whether an existing file is replaced.
 ///   - isDurable: whether the bytes are on the disk before the file has its name, so that it is complete even if the
 ///     power fails.
-/// - Throws: `system` if the folder cannot be written, or the file exists and must not be replaced.
+/// - Throws: as `unwritable`.
 public func writeOwnFile(
     _ bytes: [UInt8], to path: String, overwrites: Bool = false, isDurable: Bool = false
 ) throws(Problem) {
@@ -189,23 +210,18 @@ public func replaceFile(_ bytes: [UInt8], at path: String) throws(Problem) {
 private func writeWhole(
     _ bytes: [UInt8], to path: String, mode: mode_t?, overwrites: Bool, isDurable: Bool
 ) throws(Problem) {
-    let part = path + "." + randomFileName() + ".part"
-    func problem() -> Problem {
-        Problem(
-            .system, "cannot write \(path): \(errorMessage(of: errno))",
-            fix: "check the free space with df, or choose another folder")
-    }
+    let folder = try OpenFolder(containing: path)
+    let part = temporaryName(for: path, ending: "part")
     // Until its permissions are set, nobody else may open it.
-    let descriptor = unsafe open(
-        part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode == nil ? 0o666 : 0o600)
-    guard descriptor >= 0 else { throw problem() }
+    let descriptor = folder.create(part, mode == nil ? 0o666 : 0o600)
+    guard descriptor >= 0 else { throw unwritable(path, errno) }
     guard mode.map({ fchmod(descriptor, $0) == 0 }) ?? true, writeAll(bytes.span, to: descriptor),
         !isDurable || fsync(descriptor) == 0,
-        overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path)
+        folder.rename(part, to: fileName(of: path), replacing: overwrites)
     else {
-        let failure = problem()
+        let failure = unwritable(path, errno)
         close(descriptor)
-        removeFile(part)
+        folder.remove(part)
         throw failure
     }
     close(descriptor)
@@ -233,12 +249,14 @@ public func removeFile(_ path: String) -> Bool { unsafe remove(path) == 0 }
 
 /// The last part of a path: a file's name, without its folder.
 public func fileName(of path: String) -> String {
-    path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+    // Bytes are searched, because a letter may combine with the slash before it.
+    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(Substring(path.utf8[path.utf8.index(after: $0)...])) }
+        ?? path
 }
 
 /// The folder of an absolute path; empty for one in the root.
 public func parentFolder(of path: String) -> String {
-    path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(Substring(path.utf8[..<$0])) } ?? ""
 }
 
 /// Renames a file without replacing an existing one.

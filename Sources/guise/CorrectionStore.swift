@@ -58,7 +58,7 @@ final class CorrectionStore: Sendable {
         try state.withLock { state in
             guard let layout = state.layouts.first(where: { $0.photo == photo })?.layout else { return false }
             let name = "corrections"
-            let json = try JSON(json, file: name)
+            let json = try JSON(json, file: name, noun: "request")
             guard case .array? = json["faces"]?.value else {
                 throw Problem(.invalid, "\(name): 'faces' is no list", fix: "allowed: the corrected faces, or []")
             }

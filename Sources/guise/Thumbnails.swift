@@ -65,7 +65,7 @@ final class Thumbnails: Sendable {
     /// - Throws: `RequestError` that names what is allowed.
     static func selections(_ masks: JSON) throws -> [MaskSelection] {
         do {
-            var fields = try Fields(JSON(["masks": masks]), file: "request")
+            var fields = try Fields(JSON(["masks": masks]), file: "request", noun: "request")
             let selections = try fields.masks()
             guard (1...maxMasks).contains(selections.count) else {
                 throw RequestError(.badValue, "'masks' has \(selections.count) masks; allowed: 1 to \(maxMasks)")

@@ -24,16 +24,28 @@ private final class LogRecorder: Sendable {
     private let wakeEvent: WakeEvent
     init() throws { (scratch, wakeEvent) = (try ScratchFolder(), try WakeEvent()) }
 
+    /// Makes a mask, or edits it, in one step for the loader, which may read at any time: a new folder comes with all
+    /// its files, and of another's the changed file is replaced.
     private func make(_ name: String, art: String = "<rect width='9' height='9'/>", include: String = "") throws {
-        let folder = scratch.url.appending(path: "Masks/\(name)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let text = """
             {"version": 1, "include": [\(include)], "layers": [{"kind": "sprite", "art": "a.svg", "eyeDistance": 9,
              "pins": [{"art": [4, 4], "face": "nose"}]}]}
             """
-        try Data(text.utf8).write(to: folder.appending(path: "mask.json"))
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'>\(art)</svg>"
-        try Data(svg.utf8).write(to: folder.appending(path: "a.svg"))
+        let files = [("mask.json", Data(text.utf8)), ("a.svg", Data(svg.utf8))]
+        let folder = "Masks/\(name)"
+        if scratch.names(in: "Masks").contains(name) {
+            let changed = try files.filter { try scratch.read("\(folder)/\($0.0)") != $0.1 }
+            #expect(changed.count <= 1, "the loader may read between two changes")
+            for (file, data) in changed {
+                let fresh = try scratch.write(data, "fresh")
+                try #require(unsafe rename(fresh, scratch.path("\(folder)/\(file)")) == 0)
+            }
+        } else {
+            for (file, data) in files { try scratch.write(data, "new mask/\(file)") }
+            try scratch.makeFolder("Masks")
+            try #require(unsafe rename(scratch.path("new mask"), scratch.path(folder)) == 0)
+        }
     }
 
     private func loader(_ names: [String]) throws -> MaskLoader {

@@ -173,7 +173,8 @@ import Testing
         write(descriptor, "le\", \"mask\": \"c\"}\n")
         let lines = read(descriptor, lines: 5)
         try #require(lines.count == 5, "\(lines)")
-        #expect(lines[0].contains("bad-line"))
+        // No file is involved, so none is to be corrected.
+        #expect(lines[0].contains("bad-line") && lines[0].contains("found 'h'; correct the request"), "\(lines[0])")
         #expect(lines[1].contains("\"id\":1") && lines[1].contains("bad-value"))
         #expect(lines[2].contains("bad-line") && lines[2].contains("65536"))
         #expect(lines[3] == #"{"id":2,"ok":{"mask":"b"}}"#)

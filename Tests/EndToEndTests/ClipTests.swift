@@ -65,6 +65,27 @@ extension EndToEnd {
             #expect(outcome.code == 1 && outcome.out.isEmpty, "\(outcome)")
         }
 
+        @Test(arguments: ["mkv", "webm", "mp4", "avi", "gif", "y4m", "webp", "png"])
+        func `a full disk is an error, and the older file stays`(ending: String) throws {
+            try scratch.make("in.mkv", "-f lavfi -i testsrc2=s=64x48:r=10:d=1")
+            try scratch.make("in.png", "-f lavfi -i testsrc2=s=320x240 -frames:v 1")
+            try scratch.write("older", "out.\(ending)")
+            let input = ["webp", "png"].contains(ending) ? "in.png" : "in.mkv"
+            // With the signal ignored, a limit on the size of files is like a disk with so much space.
+            let outcome = try Program.run(
+                [
+                    "-c",
+                    """
+                    trap '' XFSZ; ulimit -f 1
+                    exec '\(Program.path)' apply \(input) -o out.\(ending) --mask clown --overwrite
+                    """,
+                ], of: "/bin/bash", in: scratch)
+            #expect(outcome.code == 1 && outcome.out.isEmpty, "\(outcome)")
+            #expect(outcome.errors.contains("cannot write out.\(ending)"), "\(outcome)")
+            #expect(try scratch.read("out.\(ending)") == Data("older".utf8))
+            #expect(scratch.names().filter { $0.hasPrefix("out") } == ["out.\(ending)"], "\(scratch.names())")
+        }
+
         @Test func `a clip whose sound ends before its picture gets masks to its end`() throws {
             try makeClip("in.mp4", "-c:v libx264 -af atrim=end=0.5 -c:a aac")
             let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4")

@@ -90,6 +90,24 @@ extension EndToEnd {
             #expect(first.wait().code == 0)
         }
 
+        @Test func `without a folder for the page's secret it runs without the page, and says why`() throws {
+            try scratch.write("a file", "state")
+            let guise = try RunningGuise(
+                ["--source", "sample", "--sink", "page", "--sink", "null"],
+                config: "{\(RunningGuise.smallOutput), \"page\": {\"port\": 0}}", in: scratch)
+            #expect(guise.running.said.contains("it runs without the page: could not use the folder"))
+            #expect(guise.running.said.contains(scratch.path("state")), "\(guise.running.said)")
+            #expect(try guise.guise("page", "--no-open").code == 1)
+            // It opens once the folder can be made.
+            try scratch.shell("rm state")
+            #expect(try guise.guise("page", "--no-open").code == 0)
+            #expect(try guise.end().code == 0)
+            // Without anything else to show the picture, it is an error.
+            try scratch.shell("rm -r state; touch state")
+            let outcome = try scratch.guise("run", "--source", "sample", "--sink", "page")
+            #expect(outcome.code == 1 && outcome.errors.contains("could not use the folder"), "\(outcome)")
+        }
+
         @Test(.needsNoVideoDevices)
         func `a missing camera, device or loopback is an error of one line with the fix`() throws {
             for (arguments, words) in [

@@ -456,6 +456,27 @@ import Track
         #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
     }
 
+    @Test func `a hat that hides the room stays on when another hat is put on that does not`() throws {
+        let fixture = try DaemonFixture()
+        for (name, mode) in [("ac-room", "blur"), ("ad-room", "color"), ("ae-dim", "dim")] {
+            try fixture.write(
+                mask: name,
+                """
+                {"version": 1, "kind": "hat", "layers": [{"kind": "background", "mode": "\(mode)"}]}
+                """)
+        }
+        _ = try fixture.ask(.mask(.wear(["ac-room"])))
+        for hat in ["crown", "ae-dim"] {
+            let reply = try fixture.ask(.mask(.wear([hat])))
+            #expect(reply["kept"]?.elements.compactMap(\.string) == ["ac-room"], "\(reply.text)")
+            #expect(fixture.loader.selections.map(\.mask) == ["ac-room", hat], "the hats replace each other")
+        }
+        _ = try fixture.ask(.mask(.wear(["ad-room"])))
+        #expect(fixture.loader.selections.map(\.mask) == ["ad-room"], "it hides the room too")
+        // By its own name it goes.
+        #expect(try fixture.worn(.mask(.hide("ad-room"))) == [])
+    }
+
     @Test func `a hiding mask that is put on by name is not transparent`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("pixelate")))

@@ -116,6 +116,42 @@ import Testing
         }
     }
 
+    @Test func `a name may have 255 bytes, and a longer one is an error that says so`() throws {
+        let red = frame(.i420)
+        let longest = String(repeating: "n", count: 247) + "\u{e9}.a.mp4"
+        #expect(longest.utf8.count == 255)
+        try write(longest, red, count: 3)
+        #expect(scratch.names() == [longest])
+        // So may the next free name.
+        let next = freePath(for: scratch.path(longest))
+        #expect(next.hasSuffix("nn 2.mp4") && fileName(of: next).utf8.count <= 255)
+        try write(fileName(of: next), red, count: 3)
+        #expect(scratch.names().count == 2)
+        let refused = problem { try write("n" + longest, red, count: 1) }
+        #expect(refused?.kind == .invalid && refused?.message.hasSuffix("its name is too long") == true)
+        #expect(refused?.fix.contains("255 bytes") == true && scratch.names().count == 2)
+    }
+
+    @Test func `a file whose folder is moved is completed there, or leaves nothing there`() throws {
+        let red = frame(.i420)
+        try scratch.makeFolder("folder")
+        for isFinished in [false, true] {
+            var sink = try FileSink(
+                path: scratch.path("folder/a.mp4"), layout: red.layout, isRecording: true)
+            for _ in 0..<5 { try sink.publish(PublishableFrame(red.view)) }
+            try scratch.shell("mv folder moved")
+            if isFinished {
+                let problem = finishing(sink, red)
+                #expect(problem?.kind == .gone && problem?.fix.contains("moved/a.mp4") == true, "\(problem as Any)")
+            } else {
+                _ = consume sink
+            }
+            #expect(scratch.names(in: "moved") == (isFinished ? ["a.mp4"] : []) && scratch.names() == ["moved"])
+            if isFinished { #expect(try scratch.measure(scratch.path("moved/a.mp4")) == "48x32 5") }
+            try scratch.shell("mv moved folder")
+        }
+    }
+
     @Test func `an abandoned sink leaves nothing and keeps the older file`() throws {
         let path = try scratch.write(Data("older".utf8), "a.mp4")
         do {

@@ -149,9 +149,15 @@ enum Launcher {
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
         if plan.hasPage {
-            let address = try openPage(
-                pageService, plan, of: video, port: context.configuration.port, prints: options.page == .printed)
-            descriptions.append("page \(address)")
+            do throws(Problem) {
+                let address = try openPage(
+                    pageService, plan, of: video, port: context.configuration.port, prints: options.page == .printed)
+                descriptions.append("page \(address)")
+            } catch {
+                // What only the page needs, such as a folder for its secret, ends no camera. A taken port is a setting.
+                guard error.kind != .busy, !outputs.isEmpty, options.page == .asChosen else { throw error }
+                logWarning("it runs without the page: \(error), then run `guise page`")
+            }
         }
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
@@ -274,7 +280,7 @@ enum Launcher {
     /// - Returns: the page's address, without the secret.
     private static func openPage(
         _ pageService: PageService, _ plan: Plan, of video: Video, port: Int, prints: Bool
-    ) throws -> String {
+    ) throws(Problem) -> String {
         let (link, address) = try pageService.open(port: port)
         // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
         log("\(video.title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")

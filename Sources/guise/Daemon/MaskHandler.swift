@@ -46,7 +46,8 @@ struct MaskHandler {
 
     /// Puts masks on. Masks that are on already keep their options and their place.
     /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide
-    ///   faces or bystanders. The new mask takes the place of the first of them.
+    ///   faces or bystanders. One that hides the room gives way only to another that does, or to another background.
+    ///   The new mask takes the place of the first of them.
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
@@ -65,7 +66,12 @@ struct MaskHandler {
             let rivals = selections.map(\.mask).filter {
                 !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
             }
-            let old = rivals.filter { hiding($0).isDisjoint(with: [.faces, .bystanders]) }
+            let isRoomHidden = hiding(name).contains(.room)
+            let old = rivals.filter { rival in
+                let isBackground = kinds.contains(.background) && summaries[rival]?.kinds.contains(.background) == true
+                return hiding(rival).isDisjoint(
+                    with: isRoomHidden || isBackground ? [.faces, .bystanders] : [.faces, .bystanders, .room])
+            }
             kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
             let index = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
             selections.insert(masks.remembered(name), at: index)

@@ -1,0 +1,50 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SystemKit
+
+@Suite(.ownThread) struct FileTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    @Test func `an own file may have the longest name, and errors say what is wrong with it`() throws {
+        let longest = String(repeating: "n", count: 255)
+        try writeOwnFile([1, 2], to: scratch.path(longest))
+        #expect(try scratch.read(longest) == Data([1, 2]))
+        try scratch.write("", "file")
+        for (path, kind, words) in [
+            (longest + "n", Problem.Kind.invalid, "its name is too long"), ("none/a", .missing, "does not exist"),
+            ("file/a", .missing, "does not exist"), (longest, .exists, "it exists"),
+        ] {
+            let problem = problem { try writeOwnFile([3], to: scratch.path(path)) }
+            #expect(problem?.kind == kind && problem?.message.contains(words) == true, "\(problem as Any)")
+        }
+        #expect(scratch.names() == ["file", longest])
+    }
+
+    @Test func `a folder that is moved is still reached`() throws {
+        try scratch.makeFolder("a")
+        let folder = try OpenFolder(containing: scratch.path("a/file"))
+        #expect(!folder.wasMoved == true)
+        close(folder.create("file", 0o600))
+        try scratch.shell("mv a b; mkdir a; touch b/taken")
+        #expect(folder.wasMoved == true)
+        #expect((folder.path == scratch.path("b")) == true)
+        #expect(folder.rename("file", to: "taken", replacing: false) == false)
+        #expect(folder.rename("file", to: "new", replacing: false) == true)
+        #expect(folder.rename("new", to: "taken", replacing: true) == true)
+        #expect(scratch.names(in: "b") == ["taken"])
+        folder.remove("taken")
+        #expect(scratch.names(in: "b") == [] && scratch.names(in: "a") == [])
+    }
+
+    @Test func `the folder of a file is found whatever its name begins with`() throws {
+        // An accent that would combine with the slash.
+        let path = scratch.path("x").dropLast() + "\u{301}"
+        #expect(fileName(of: String(path)) == "\u{301}")
+        try writeOwnFile([1], to: String(path))
+        #expect(scratch.names().count == 1)
+    }
+}
