@@ -979,6 +979,11 @@ extension EndToEnd {
             try browser.click("#look-dialog .main")
             try #require(browser.waits(for: "document.querySelector('.toast')"))
             try expectNothing("a message")
+            try #require(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == 2"))
+            try browser.run("document.querySelector('#shelf-list .remove').click()")
+            try #require(browser.waits(for: "document.querySelector('#look-delete').open"))
+            try expectNothing("the question before a look is deleted")
+            try browser.click("#look-delete-cancel")
 
             try stage.dropPortrait()
             try expectNothing("a photo")
@@ -1209,7 +1214,16 @@ extension EndToEnd {
             try browser.stroke("1")
             #expect(stage.comes { try stage.worn == ["pixelate", "crown", "stubble"] })
             try stage.guise.ask("hide", ["mask": "pixelate"])
-            for left in [2, 1, 0] {
+            // Before a look is deleted, the page asks.
+            for (button, left) in [("#look-delete-cancel", 3), ("#look-delete .main", 2)] {
+                try browser.run("document.querySelector('#shelf-list .remove').click()")
+                try #require(browser.waits(for: "document.querySelector('#look-delete').open"))
+                #expect(try browser.text("document.querySelector('#look-delete-title').textContent").contains("King"))
+                try browser.click(button)
+                #expect(browser.waits(for: "!document.querySelector('#look-delete').open"))
+                #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == \(left)"))
+            }
+            for left in [1, 0] {
                 try browser.run("document.querySelector('#shelf-list .remove').click()")
                 #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == \(left)"))
             }
@@ -1261,7 +1275,100 @@ extension EndToEnd {
             #expect(try found("") == "heart-glasses,round-glasses,sunglasses")
             #expect(browser.waits(for: "document.querySelector('[data-mask=sunglasses] img').naturalWidth == 192"))
             #expect(try browser.number("document.querySelectorAll('#kinds button').length") <= 12)
-            try browser.run("document.querySelector('#kinds [data-kind=\"\"]').click()")
+            // A search is in all kinds, and what it finds comes into view, below the picture.
+            try browser.resize(width: 390, height: 800)
+            try browser.run("scrollTo(0, 0)")
+            #expect(try found("hat").split(separator: ",").contains("santa-hat"))
+            #expect(try browser.text("document.querySelector('#kinds [aria-pressed=true]').dataset.kind") == "")
+            try browser.waitForLayout()
+            let isSeen = """
+                (() => {
+                    const first = [...document.querySelectorAll('.masks li')].find((one) => !one.hidden);
+                    const box = first.getBoundingClientRect();
+                    const above = document.querySelector('#screen').getBoundingClientRect().bottom;
+                    return box.top >= above && box.bottom <= innerHeight;
+                })()
+                """
+            #expect(browser.waits(for: isSeen))
+            _ = try found("")
+        }
+
+        @Test func `a message is shown once, alone where there is little room, and in an open dialog`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func say(_ words: String) throws {
+                try browser.run("return import('/elements.js').then((page) => { page.toast('\(words)'); })")
+            }
+            func said() throws -> String {
+                try browser.text(
+                    "[...document.querySelectorAll('.toast')].filter((one) => one.checkVisibility())"
+                        + ".map((one) => one.innerText).join()")
+            }
+            for words in ["First.", "Second.", "First."] { try say(words) }
+            #expect(try said() == "Second.,First.")
+            try browser.resize(width: 390, height: 800)
+            #expect(try said() == "First.")
+            try browser.run("document.querySelector('#help').showModal()")
+            try say("In the dialog.")
+            // Whether it is what a click would hit.
+            let isOnTop = """
+                (() => {
+                    const box = [...document.querySelectorAll('.toast')].at(-1).getBoundingClientRect();
+                    const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                    return hit?.closest('.toast')?.innerText === 'In the dialog.';
+                })()
+                """
+            #expect(browser.waits(for: isOnTop))
+            try browser.click("#help-close")
+            #expect(browser.waits(for: "document.querySelector('#toasts').parentElement === document.body"))
+            #expect(browser.waits(for: isOnTop))
+        }
+
+        @Test func `undo says that a mask which hides faces stays on, and how to take it off`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=pixelate]")
+            try #require(browser.waits(for: "document.querySelector('#undo').title.includes('pixelate')"))
+            try browser.run("document.querySelector('#announcer').textContent = ''")
+            try browser.click("#undo")
+            let said = "document.querySelector('.toast')?.innerText"
+            #expect(browser.waits(for: "\(said)?.includes('Pixelate hides faces and stays on.')"))
+            #expect(try browser.text("document.querySelector('#announcer').textContent") == "")
+            #expect(try stage.worn == ["pixelate"])
+            try browser.click(".toast .link")
+            #expect(stage.comes { try stage.worn.isEmpty })
+        }
+
+        @Test func `another language is chosen without losing the place in the settings`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            defer { _ = try? browser.run("localStorage.removeItem('language')") }
+            try browser.click("#tab-settings")
+            try browser.run(
+                "const list = document.querySelector('#language'); list.value = 'de'; list.onchange()")
+            #expect(
+                browser.waits(for: "document.documentElement.lang == 'de' && document.activeElement.id == 'language'"))
+            let place = "document.activeElement.getBoundingClientRect()"
+            #expect(browser.waits(for: "\(place).top > 0 && \(place).bottom < innerHeight"))
+            #expect(try browser.text("JSON.stringify({...sessionStorage})") == "{}")
+        }
+
+        @Test func `the picture keeps its place when one is taken, and leaves room for what is below`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]), width: 1440)
+            let browser = stage.browser
+            try browser.resize(width: 1440, height: 900)
+            try browser.waitForLayout()
+            let box = "JSON.stringify(document.querySelector('#screen').getBoundingClientRect())"
+            let before = try browser.text(box)
+            try browser.click("#snapshot")
+            try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
+            try #require(browser.waits(for: "document.querySelector('.toast')"))
+            try browser.waitForLayout()
+            #expect(try browser.text(box) == before)
+            try browser.resize(width: 1024, height: 768)
+            try browser.waitForLayout()
+            #expect(try browser.number("document.querySelector('#screen').clientHeight") <= 768 * 0.45)
+            #expect(try stage.guise.end().code == 0)
         }
 
         @Test func `settings save themselves, without what is worn`() throws {
@@ -1341,7 +1448,8 @@ extension EndToEnd {
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
-            try browser.run("localStorage.countdown = '3'")
+            try browser.click("#timer")
+            #expect(try browser.text("document.querySelector('#countdown').value") == "3")
             try browser.click("#snapshot")
             #expect(browser.waits(for: "document.querySelector('#count').textContent == '2'"))
             try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
