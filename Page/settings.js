@@ -144,6 +144,8 @@ function showModes() {
 $("mode").onchange = () => attempt(set("camera", { ...values.camera, ...JSON.parse($("mode").value) }));
 
 on("camera", (event) => {
+    // Cameras may have come or gone.
+    if (!$("panel-settings").hidden) refresh().catch(() => {});
     if (event.source == null) return;
     source = event.source;
     if (cameras.length) { showCameras(); showModes(); }

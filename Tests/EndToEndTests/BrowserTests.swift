@@ -1445,6 +1445,74 @@ extension EndToEnd {
                     + #"{"request":"camera","action":"set","control":"gain","value":128}"#)
         }
 
+        @Test func `a camera is chosen with its size and rate, and one that comes or goes is seen`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            // There are no cameras here, so the page is told of some, and that it uses the chosen one.
+            try browser.run(
+                """
+                const webcam = (path, name, modes) => ({ path, name, camera: true, loopback: false, problem: null, modes });
+                const mode = (format, width, height, rates) => ({ format, width, height, rates });
+                window.first = webcam("/dev/video0", "First", [
+                    mode("MJPG", 1920, 1080, [30, 60]), mode("YUYV", 640, 480, [30]), mode("MJPG", 640, 480, [30])]);
+                window.second = webcam("/dev/video2", "Second", [mode("YUYV", 800, 600, [25])]);
+                const loopback = { path: "/dev/video9", name: "Guise Camera", camera: false, loopback: true, modes: [] };
+                [window.devices, window.used, window.sent] = [[first, loopback], "sample", []];
+                const send = WebSocket.prototype.send;
+                return import("/connection.js").then(({ ask }) => ask("status")).then((status) => {
+                    const answers = {
+                        devices: () => ({ devices }),
+                        status: () => ({ ...status, source: used }),
+                        use: ({ device }) => ({ source: used = device }),
+                        camera: () => ({ camera: null, path: null, controls: [] }),
+                    };
+                    WebSocket.prototype.send = function (text) {
+                        const asked = JSON.parse(text);
+                        if (asked.request === "use" || asked.request === "set") sent.push(asked);
+                        const answer = answers[asked.request];
+                        if (!answer) return send.call(this, text);
+                        const ok = answer(asked);
+                        queueMicrotask(() => this.onmessage({ data: JSON.stringify({ id: asked.id, ok }) }));
+                    };
+                });
+                """)
+            let names =
+                "[...document.querySelectorAll('#cameras label')].map((one) => one.innerText.split('\\n')[0]).join()"
+            let checked = "document.querySelector('#cameras input:checked')?.value"
+            try browser.click("#tab-settings")
+            #expect(browser.waits(for: "\(names) == 'First,Sample portrait' && \(checked) == 'sample'"))
+            try browser.run("document.querySelector('#cameras input').click()")
+            #expect(browser.waits(for: "\(checked) == '/dev/video0' && sent[0]?.device == '/dev/video0'"))
+
+            // Each size and rate once, the largest first, and what is set now.
+            let modes = "[...document.querySelector('#mode').options].map((one) => one.label)"
+            let offered = try browser.text("\(modes).join('; ')")
+            #expect(offered.hasPrefix("1920 × 1080, 60 fps; 1920 × 1080, 30 fps; "), "\(offered)")
+            #expect(offered.components(separatedBy: "640 × 480, 30 fps").count == 2, "\(offered)")
+            try browser.run(
+                """
+                const list = document.querySelector("#mode");
+                list.value = [...list.options].find((one) => one.label === "1920 × 1080, 60 fps").value;
+                list.onchange();
+                """)
+            #expect(
+                stage.comes {
+                    let camera = try stage.guise.ask("configuration")["values"]?["camera"]
+                    return camera?["width"]?.number == 1920 && camera?["height"]?.number == 1080
+                        && camera?["rate"]?.number == 60
+                })
+            #expect(try browser.text("document.querySelector('#mode').selectedOptions[0].label").hasPrefix("1920"))
+
+            // Another one is plugged in, and later the chosen one is gone.
+            try browser.run("devices.push(second); dispatchEvent(new Event('focus'))")
+            #expect(browser.waits(for: "\(names) == 'First,Second,Sample portrait' && \(checked) == '/dev/video0'"))
+            try browser.run("devices.shift(); dispatchEvent(new Event('focus'))")
+            #expect(browser.waits(for: "\(names) == 'Second,Sample portrait' && !\(checked)"))
+            try browser.run("document.querySelector('#cameras input').click()")
+            #expect(browser.waits(for: "\(checked) == '/dev/video2' && \(modes).includes('800 × 600, 25 fps')"))
+            #expect(try stage.guise.end().code == 0)
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
