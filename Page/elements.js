@@ -42,7 +42,17 @@ const withoutTerminalHints = (text) => text.split("; ").filter((part, at) => at 
 /// Removes all error messages, because their cause is fixed.
 export function clearErrorToasts() { for (const box of document.querySelectorAll(".toast.error")) box.remove(); }
 
-/// Shows a message at the bottom edge. Errors stay longer, and are read out at once.
+/// The element that messages are in. In full screen and while a dialog is open, nothing outside of these is seen or can
+/// be clicked.
+function placeToasts() {
+    const toasts = $("toasts") ?? make("div", { id: "toasts", className: "toasts" });
+    const place = document.fullscreenElement ?? [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
+    // Moving it would read the messages out again.
+    if (toasts.parentElement !== place) place.append(toasts);
+    return toasts;
+}
+
+/// Shows a message at the bottom edge, once: again, it stays longer. Errors stay longer, and are read out at once.
 /// @param lang the message's language, if it isn't the page's.
 /// @returns a function that removes it.
 export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [], lang = "" } = {}) {
@@ -50,8 +60,10 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
     const close = make("button", { type: "button", className: "quiet", "aria-label": t("Close") }, icon("close"));
     const dismiss = () => box.remove();
     close.onclick = dismiss;
-    box.append(icon(symbol), make("span", lang ? { lang, dir: "auto" } : {}, capitalize(text)), ...actions, close);
-    const toasts = $("toasts") ?? document.body.appendChild(make("div", { id: "toasts", className: "toasts" }));
+    const words = make("span", lang ? { lang, dir: "auto" } : {}, capitalize(text));
+    box.append(icon(symbol), words, ...actions, close);
+    const toasts = placeToasts();
+    for (const other of [...toasts.children]) if (other.querySelector("span").textContent === words.textContent) other.remove();
     toasts.append(box);
     while (toasts.children.length > 3) toasts.firstChild.remove();
     let timer = setTimeout(dismiss, error ? 12000 : 5000);
@@ -67,8 +79,9 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
     return dismiss;
 }
 
-// In full screen, only the full-screen element and its content are visible.
-document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts") ?? ""));
+document.addEventListener("fullscreenchange", placeToasts);
+// Neither event bubbles.
+for (const name of ["toggle", "close"]) document.addEventListener(name, placeToasts, { capture: true });
 
 /// Shows an English message, from Guise or of an error, translated if it is one of the usual ones.
 export function relay(message, { error = false } = {}) {

@@ -150,13 +150,17 @@ function buildKinds() {
     $("kinds").replaceChildren(...all.map(([name, label]) => {
         const button = make("button", { type: "button", "aria-pressed": String(name === kind), "data-kind": name }, label);
         button.onclick = () => {
-            kind = kind === name ? "" : name;
-            for (const other of $("kinds").children) setPressed(other, other.dataset.kind === kind);
+            showKind(kind === name ? "" : name);
             find();
         };
         return button;
     }));
     if (hadFocus) $("kinds").querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+}
+
+function showKind(name) {
+    kind = name;
+    for (const button of $("kinds").children) setPressed(button, button.dataset.kind === kind);
 }
 
 const isOfKind = (tile) => kind === "" || (kind === "favourites" ? library.isFavourite(tile.mask.name)
@@ -174,7 +178,13 @@ function find() {
     makeReachable();
 }
 
-$("search").oninput = find;
+$("search").oninput = () => {
+    // In all kinds: who searches does not know where the mask is.
+    if ($("search").value.trim()) showKind("");
+    find();
+    // What was found may be far above or below.
+    if ($("search").value) document.querySelector(".find").scrollIntoView({ block: "start" });
+};
 $("search").onkeydown = (event) => {
     if (event.key === "Escape" && $("search").value) { $("search").value = ""; find(); event.stopPropagation(); }
     if (event.key === "Enter" || event.key === "ArrowDown") {

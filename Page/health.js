@@ -68,8 +68,8 @@ const curves = {
 
 on("metrics", (figures) => {
     add("rate", figures.rate);
-    add("latency", figures.latency.median, t("95 % under {time} ms", { time: fixed(figures.latency.p95, 0) }));
-    add("cpu", figures.cpu.process, t("{time} ms per frame, {memory} MB", { time: fixed(figures.cpu.frame.median, 1), memory: figures.memory }));
+    add("latency", figures.latency.median, t("nearly always under {time} ms", { time: fixed(figures.latency.p95, 0) }));
+    add("cpu", figures.cpu.process, t("of one core, {memory} MB of memory", figures));
     $("brief").textContent = ["rate", "latency", "cpu"]
         .map((name) => ({ name, value: curves[name].text(curves[name].values.at(-1)) }))
         .map(({ name, value }) => name === "rate" ? t("{value} fps", { value }) : value).join(" · ");

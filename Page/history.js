@@ -26,7 +26,8 @@ for (const id of Object.keys(labels)) {
         if ($(id).ariaDisabled === "true") return;
         const answer = await library.change(id);
         if (!answer) return;
-        announce(id === "undo" ? t("Undone: {change}", answer) : t("Made again: {change}", answer));
+        // A mask that hides faces stays on, and a message says so: it was not undone.
+        if (!answer.kept) announce(id === "undo" ? t("Undone: {change}", answer) : t("Made again: {change}", answer));
         if (answer.notes.length) relay(answer.notes.join("; "));
     };
 }

@@ -96,11 +96,14 @@ export async function change(request, keys) {
     if (answer?.masks) adopt(answer.masks);
     if (!answer) return answer;
     for (const listener of answerListeners) listener(answer);
-    for (const name of answer.kept ?? []) {
-        const takeOff = toastButton(t("Take it off"), () => change("hide", { mask: name }));
-        toast(t("{mask} hides faces and stays on.", { mask: title(name) }), { actions: [takeOff] });
-    }
+    for (const name of answer.kept ?? []) sayStays(name);
     return answer;
+}
+
+/// Says that a mask which hides faces stays on, whatever was asked, and offers the one way to take it off.
+export function sayStays(name) {
+    const takeOff = toastButton(t("Take it off"), () => change("hide", { mask: name }));
+    toast(t("{mask} hides faces and stays on.", { mask: title(name) }), { actions: [takeOff] });
 }
 
 const answerListeners = new Set();

@@ -40,12 +40,24 @@ function makeItem(entry, at) {
     return make("li", {}, button, remove);
 }
 
-async function removeEntry(entry) {
+/// The name of the look that the user is asked about.
+let doomed = null;
+
+function removeEntry(entry) {
     if (entry.kind === "mask") return library.star(entry.name);
+    doomed = entry.name;
+    $("look-delete-title").textContent = t("Delete the look {name}?", entry);
+    $("look-delete").returnValue = "";
+    $("look-delete").showModal();
+}
+$("look-delete-cancel").onclick = () => $("look-delete").close("");
+$("look-delete").onclose = async () => {
+    const entry = { name: doomed };
+    if ($("look-delete").returnValue !== "delete") return;
     if (!await library.changeLooks("look", { name: entry.name, action: "delete" })) return;
     toast(t("The look {name} was deleted. What you wear stays on.", entry));
     $("look-save").focus({ preventScroll: true });
-}
+};
 
 // MARK: saving a look
 

@@ -20,14 +20,22 @@ import "./worn.js";
 
 // MARK: tabs
 
+/// The setting that the page was loaded again for, until it has the focus again.
+let comeBack = $(sessionStorage.comeBack ?? "");
+sessionStorage.removeItem("comeBack");
+
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
-function choose(tab) {
+function show(tab) {
     for (const other of tabs) {
         other.setAttribute("aria-selected", String(other === tab));
         other.tabIndex = other === tab ? 0 : -1;
         $(other.getAttribute("aria-controls")).hidden = other !== tab;
     }
+}
+
+function choose(tab) {
+    show(tab);
     if (tab.id === "tab-settings") attempt(refreshSettings());
     if (tab.id === "tab-health") check();
 }
@@ -58,6 +66,8 @@ const isRoomy = matchMedia("(min-width: 1100px)");
 function place() { (isRoomy.matches ? $("figures-place") : $("panel-health")).append($("figures")); }
 isRoomy.onchange = place;
 place();
+
+if (comeBack) show($("tab-settings"));
 
 // MARK: whether a call is watching
 
@@ -108,6 +118,9 @@ on("connection", async ({ state }) => {
     }
     const [now] = await attempt(Promise.all([refreshLibrary(), refreshSettings()])) ?? [];
     if (now) showHistory(now.history);
+    comeBack?.scrollIntoView({ block: "center" });
+    comeBack?.focus({ preventScroll: true });
+    comeBack = null;
     clearErrorToasts();
     refreshAlbum().catch(() => {});
     check();

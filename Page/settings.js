@@ -3,7 +3,7 @@
 import { refresh as refreshControls } from "./camera-controls.js";
 import { onValues, refresh as refreshConfiguration, values } from "./configuration.js";
 import { ask, on } from "./connection.js";
-import { $, abbreviateHome, attempt, latestOnly, make, relay, setPressed, settled, toast } from "./elements.js";
+import { $, abbreviateHome, announce, attempt, latestOnly, make, relay, setPressed, settled, toast } from "./elements.js";
 import * as library from "./library.js";
 import { setMaxFaces, showMirror } from "./stage.js";
 import { languages, list, number, percent, t } from "./words.js";
@@ -144,6 +144,8 @@ function showModes() {
 $("mode").onchange = () => attempt(set("camera", { ...values.camera, ...JSON.parse($("mode").value) }));
 
 on("camera", (event) => {
+    // Cameras may have come or gone.
+    if (!$("panel-settings").hidden) refresh().catch(() => {});
     if (event.source == null) return;
     source = event.source;
     if (cameras.length) { showCameras(); showModes(); }
@@ -180,14 +182,33 @@ for (const [id, key, on, off] of [["note", "note", "on", "off"], ["sound", "soun
     $(id).checked = (localStorage[key] ?? (id === "random-work" ? on : off)) === on;
     $(id).onchange = () => { localStorage[key] = $(id).checked ? on : off; };
 }
-$("countdown").value = localStorage.countdown ?? "0";
-$("countdown").onchange = () => { localStorage.countdown = $("countdown").value; };
+
+// The countdown is chosen here, and beside the shutter.
+function showCountdown() {
+    const seconds = localStorage.countdown ?? "0";
+    $("countdown").value = seconds;
+    $("timer").lastChild.textContent = seconds === "0" ? "" : seconds;
+    $("timer").title = t("Countdown before a picture: {time}", { time: $("countdown").selectedOptions[0]?.textContent ?? seconds });
+    $("timer").setAttribute("aria-label", $("timer").title);
+}
+function setCountdown(seconds) {
+    localStorage.countdown = seconds;
+    showCountdown();
+}
+$("countdown").onchange = () => setCountdown($("countdown").value);
+$("timer").onclick = () => {
+    const times = [...$("countdown").options].map(({ value }) => value);
+    setCountdown(times[(times.indexOf($("countdown").value) + 1) % times.length]);
+    announce($("timer").title);
+};
+showCountdown();
 
 for (const [tag, name] of Object.entries(languages)) $("language").append(make("option", { value: tag, lang: tag }, name));
 $("language").value = localStorage.language ?? "";
 $("language").onchange = () => {
     if ($("language").value) localStorage.language = $("language").value; else localStorage.removeItem("language");
-    // Every text of the page changes.
+    // Every text of the page changes; the user comes back to this one.
+    sessionStorage.comeBack = "language";
     location.reload();
 };
 

@@ -1,8 +1,6 @@
 // The shelf: looks, which are saved sets of masks with their options, and favourite masks, with the keys 1 to 9.
 
-import { announce } from "./elements.js";
 import * as library from "./library.js";
-import { t } from "./words.js";
 
 /// The entries in the order of their keys: looks first, then favourites.
 export function shelf() {
@@ -23,5 +21,5 @@ export const isOn = (entry) => entry.kind === "mask" ? library.isWorn(entry.name
 export function use(entry) {
     if (entry.kind === "look") return library.wearLook(entry.name);
     if (!library.isWorn(entry.name)) return library.wear(entry.name);
-    return library.all.get(entry.name)?.hides ? announce(t("{mask} hides faces and stays on.", { mask: entry.title })) : library.change("hide", { mask: entry.name });
+    return library.all.get(entry.name)?.hides ? library.sayStays(entry.name) : library.change("hide", { mask: entry.name });
 }

@@ -25,7 +25,11 @@ export function mount(view, isMirrored) {
     const resume = make("button", { type: "button", className: "main", hidden: true }, t("Resume"));
     const body = view.document.body;
     body.className = "small";
-    body.replaceChildren(make("div", { className: "small-screen" }, picture, words), make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume)));
+    body.replaceChildren(make(
+        "main", {},
+        make("h1", { className: "unseen" }, t("Small view for calls")),
+        make("div", { className: "small-screen" }, picture, words),
+        make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume))));
 
     const mirror = () => picture.classList.toggle("mirrored", isMirrored());
     const showState = (now) => {

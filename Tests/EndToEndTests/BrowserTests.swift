@@ -67,6 +67,47 @@ extension EndToEnd {
                 try browser.run("return lookAt('\(what)')").elements.compactMap(\.number)
             }
 
+            /// Drops the sample's portrait on the page, to put masks on it as a photo, and waits until it is shown.
+            func dropPortrait() throws {
+                try browser.run(
+                    """
+                    return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))
+                        .then((answer) => answer.blob()).then((blob) => {
+                        const files = new DataTransfer();
+                        files.items.add(new File([blob], "me.jpg", {type: "image/jpeg"}));
+                        dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+                    });
+                    """)
+                let isOpen = browser.waits(for: "document.querySelector('#photo').naturalWidth > 0")
+                let words = try browser.text("document.querySelector('#toasts').innerText")
+                try #require(isOpen, "\(words)")
+            }
+
+            /// What axe finds on the page, one line for each.
+            func findings() throws -> [String] {
+                if try browser.run("return typeof axe").string == "undefined" {
+                    try browser.run(String(contentsOfFile: Fixtures.axe, encoding: .utf8))
+                }
+                // Colours on their way to others are not what people read.
+                return try browser.run(
+                    """
+                    const ends = document.getAnimations()
+                        .filter((one) => one instanceof CSSTransition || one.effect.getTiming().iterations === 1);
+                    return Promise.allSettled(ends.map((one) => one.finished)).then(() => axe.run(document))
+                        .then(({ violations }) => violations.map(
+                            ({ impact, id, nodes }) => `${impact} ${id}: ${nodes[0].html}`));
+                    """
+                ).elements.compactMap(\.string)
+            }
+
+            /// What axe finds on the page in its light and in its dark colours.
+            func findingsInBothSchemes() throws -> [String] {
+                try ["light", "dark"].flatMap { scheme in
+                    try browser.run("document.documentElement.style.colorScheme = '\(scheme)'")
+                    return try findings().map { "\(scheme): \($0)" }
+                }
+            }
+
             var worn: [String] { get throws { try guise.worn } }
 
             /// The files of a folder in the home.
@@ -783,16 +824,7 @@ extension EndToEnd {
 
         @Test func `a photo gets the current masks, and again when they change`() throws {
             let stage = try Stage()
-            let drop = """
-                return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))
-                    .then((answer) => answer.blob()).then((blob) => {
-                    const files = new DataTransfer();
-                    files.items.add(new File([blob], "me.jpg", {type: "image/jpeg"}));
-                    dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
-                });
-                """
-            try stage.browser.run(drop)
-            try #require(stage.browser.waits(for: "document.querySelector('#photo').naturalWidth > 0"))
+            try stage.dropPortrait()
             #expect(try stage.browser.text("document.querySelector('#photo-says').textContent") == "1 face")
             let bare = try stage.look(at: "#photo")
             try stage.browser.run("document.querySelector('.mask[data-mask=top]').click()")
@@ -812,23 +844,7 @@ extension EndToEnd {
         @Test func `a photo's faces are corrected by hand and by keys, undone alone, and kept for the photo`() throws {
             let stage = try Stage()
             let browser = stage.browser
-            try browser.run(
-                """
-                return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))
-                    .then((answer) => answer.blob()).then((blob) => { window.mine = blob; });
-                """)
-            func open() throws {
-                try browser.run(
-                    """
-                    const files = new DataTransfer();
-                    files.items.add(new File([window.mine], "me.jpg", {type: "image/jpeg"}));
-                    dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
-                    """)
-                let isOpen = browser.waits(for: "document.querySelector('#photo').naturalWidth > 0")
-                let words = try browser.text("document.querySelector('#toasts').innerText")
-                try #require(isOpen, "\(words)")
-            }
-            try open()
+            try stage.dropPortrait()
             let bare = try stage.look(at: "#photo")
             let plain = try browser.text("document.querySelector('#photo').src")
             try browser.run("document.querySelector('.mask[data-mask=round-glasses]').click()")
@@ -894,7 +910,7 @@ extension EndToEnd {
             #expect(try browser.run("return document.querySelector('#photo').hidden").bool == false)
             try browser.stroke(Key.escape)
             #expect(browser.waits(for: "document.querySelector('#photo').hidden"))
-            try open()
+            try stage.dropPortrait()
             #expect(try difference(last, stage.look(at: "#photo")) < 0.1)
 
             // A face that was not found, and all forgotten.
@@ -912,20 +928,13 @@ extension EndToEnd {
             try browser.click("#photo-close")
         }
 
-        @Test(.needsAxe) func `axe finds nothing that hinders people, in any tab, dialog or width, light or dark`()
+        @Test(.needsAxe) func `axe finds nothing that hinders people, in any tab or width, light or dark`()
             throws
         {
             let stage = try Stage()
             let browser = stage.browser
-            try browser.run(String(contentsOfFile: Fixtures.axe, encoding: .utf8))
-            /// What axe finds, one line for each.
-            func findings() throws -> [String] {
-                try browser.run(
-                    "return axe.run(document).then(({ violations }) => violations.map(({ impact, id, nodes }) => `${impact} ${id}: ${nodes[0].html}`))"
-                ).elements.compactMap(\.string)
-            }
             try browser.run("document.querySelector('.bar').append(document.createElement('button'))")
-            #expect(try findings().contains { $0.hasPrefix("critical button-name") }, "it finds what is wrong")
+            #expect(try stage.findings().contains { $0.hasPrefix("critical button-name") }, "it finds what is wrong")
             try browser.run("document.querySelector('.bar > button').remove()")
             for scheme in ["light", "dark"] {
                 try browser.run("document.documentElement.style.colorScheme = '\(scheme)'")
@@ -934,16 +943,75 @@ extension EndToEnd {
                     for tab in ["health", "settings", "masks"] {
                         try browser.click("#tab-\(tab)")
                         try #require(browser.waits(for: "!document.querySelector('#panel-\(tab)').hidden"))
-                        let found = try findings()
+                        let found = try stage.findings()
                         #expect(found == [], "\(tab), \(width) pixels, \(scheme): \(found)")
                     }
                 }
             }
             try browser.resize(width: 1280, height: 800)
+            try browser.run("document.documentElement.style.colorScheme = ''")
+        }
+
+        @Test(.needsAxe) func `axe finds nothing that hinders people in dialogs, photos, the album and the small view`()
+            throws
+        {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            func expectNothing(_ place: String) throws {
+                let found = try stage.findingsInBothSchemes()
+                #expect(found == [], "\(place): \(found)")
+            }
+            let masks: JSON = ["name-tag", "heart-glasses", "makeup-evening", "background-picture", "stamps"]
+            try stage.guise.ask("add", ["masks": masks])
+            try stage.guise.ask("favourite", ["mask": "crown"])
+            try #require(browser.waits(for: "document.querySelectorAll('#worn li').length == 5"))
+            try #require(browser.waits(for: "document.querySelector('#shelf-list li')"))
+            try expectNothing("worn masks and favourites")
+
             try browser.click("#help-open")
-            #expect(try findings() == [], "the list of hot keys")
-            try browser.run(
-                "document.querySelector('dialog[open]').close(); document.documentElement.style.colorScheme = ''")
+            try #require(browser.waits(for: "document.querySelector('#help').open"))
+            try expectNothing("the list of hot keys")
+            try browser.click("#help-close")
+
+            try browser.click("#look-save")
+            try #require(browser.waits(for: "document.querySelector('#look-dialog').open"))
+            try expectNothing("the name of a look")
+            try browser.click("#look-dialog .main")
+            try #require(browser.waits(for: "document.querySelector('.toast')"))
+            try expectNothing("a message")
+            try #require(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == 2"))
+            try browser.run("document.querySelector('#shelf-list .remove').click()")
+            try #require(browser.waits(for: "document.querySelector('#look-delete').open"))
+            try expectNothing("the question before a look is deleted")
+            try browser.click("#look-delete-cancel")
+
+            try stage.dropPortrait()
+            try expectNothing("a photo")
+            try browser.click("#photo-correct")
+            try #require(browser.waits(for: "document.querySelector('#correction .handle')"))
+            try expectNothing("the points of a photo")
+            try browser.click("#photo-close")
+
+            try browser.click("#snapshot")
+            try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
+            try expectNothing("the album")
+            try browser.click("#taken a")
+            try #require(browser.waits(for: "document.querySelector('#viewer').open"))
+            try expectNothing("the viewer of the album")
+            try browser.click("#viewer-close")
+
+            try browser.click("#panic")
+            try #require(browser.waits(for: "!document.querySelector('#panic-end').hidden"))
+            try expectNothing("the placeholder")
+
+            try browser.open(stage.place + "small.html")
+            try #require(browser.waits(for: "document.querySelector('.small-picture')?.width > 0"))
+            try #require(browser.waits(for: "document.querySelectorAll('.small-list button').length == 6"))
+            try expectNothing("the small view, paused")
+            try browser.click(".small-panic .main")
+            try #require(browser.waits(for: "document.querySelector('.small-panic .main').hidden"))
+            try expectNothing("the small view")
+            #expect(try stage.guise.end().code == 0)
         }
 
         @Test func `a list says what is left to do before the first call, until it is closed`() throws {
@@ -1146,7 +1214,16 @@ extension EndToEnd {
             try browser.stroke("1")
             #expect(stage.comes { try stage.worn == ["pixelate", "crown", "stubble"] })
             try stage.guise.ask("hide", ["mask": "pixelate"])
-            for left in [2, 1, 0] {
+            // Before a look is deleted, the page asks.
+            for (button, left) in [("#look-delete-cancel", 3), ("#look-delete .main", 2)] {
+                try browser.run("document.querySelector('#shelf-list .remove').click()")
+                try #require(browser.waits(for: "document.querySelector('#look-delete').open"))
+                #expect(try browser.text("document.querySelector('#look-delete-title').textContent").contains("King"))
+                try browser.click(button)
+                #expect(browser.waits(for: "!document.querySelector('#look-delete').open"))
+                #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == \(left)"))
+            }
+            for left in [1, 0] {
                 try browser.run("document.querySelector('#shelf-list .remove').click()")
                 #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == \(left)"))
             }
@@ -1198,7 +1275,100 @@ extension EndToEnd {
             #expect(try found("") == "heart-glasses,round-glasses,sunglasses")
             #expect(browser.waits(for: "document.querySelector('[data-mask=sunglasses] img').naturalWidth == 192"))
             #expect(try browser.number("document.querySelectorAll('#kinds button').length") <= 12)
-            try browser.run("document.querySelector('#kinds [data-kind=\"\"]').click()")
+            // A search is in all kinds, and what it finds comes into view, below the picture.
+            try browser.resize(width: 390, height: 800)
+            try browser.run("scrollTo(0, 0)")
+            #expect(try found("hat").split(separator: ",").contains("santa-hat"))
+            #expect(try browser.text("document.querySelector('#kinds [aria-pressed=true]').dataset.kind") == "")
+            try browser.waitForLayout()
+            let isSeen = """
+                (() => {
+                    const first = [...document.querySelectorAll('.masks li')].find((one) => !one.hidden);
+                    const box = first.getBoundingClientRect();
+                    const above = document.querySelector('#screen').getBoundingClientRect().bottom;
+                    return box.top >= above && box.bottom <= innerHeight;
+                })()
+                """
+            #expect(browser.waits(for: isSeen))
+            _ = try found("")
+        }
+
+        @Test func `a message is shown once, alone where there is little room, and in an open dialog`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func say(_ words: String) throws {
+                try browser.run("return import('/elements.js').then((page) => { page.toast('\(words)'); })")
+            }
+            func said() throws -> String {
+                try browser.text(
+                    "[...document.querySelectorAll('.toast')].filter((one) => one.checkVisibility())"
+                        + ".map((one) => one.innerText).join()")
+            }
+            for words in ["First.", "Second.", "First."] { try say(words) }
+            #expect(try said() == "Second.,First.")
+            try browser.resize(width: 390, height: 800)
+            #expect(try said() == "First.")
+            try browser.run("document.querySelector('#help').showModal()")
+            try say("In the dialog.")
+            // Whether it is what a click would hit.
+            let isOnTop = """
+                (() => {
+                    const box = [...document.querySelectorAll('.toast')].at(-1).getBoundingClientRect();
+                    const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                    return hit?.closest('.toast')?.innerText === 'In the dialog.';
+                })()
+                """
+            #expect(browser.waits(for: isOnTop))
+            try browser.click("#help-close")
+            #expect(browser.waits(for: "document.querySelector('#toasts').parentElement === document.body"))
+            #expect(browser.waits(for: isOnTop))
+        }
+
+        @Test func `undo says that a mask which hides faces stays on, and how to take it off`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=pixelate]")
+            try #require(browser.waits(for: "document.querySelector('#undo').title.includes('pixelate')"))
+            try browser.run("document.querySelector('#announcer').textContent = ''")
+            try browser.click("#undo")
+            let said = "document.querySelector('.toast')?.innerText"
+            #expect(browser.waits(for: "\(said)?.includes('Pixelate hides faces and stays on.')"))
+            #expect(try browser.text("document.querySelector('#announcer').textContent") == "")
+            #expect(try stage.worn == ["pixelate"])
+            try browser.click(".toast .link")
+            #expect(stage.comes { try stage.worn.isEmpty })
+        }
+
+        @Test func `another language is chosen without losing the place in the settings`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            defer { _ = try? browser.run("localStorage.removeItem('language')") }
+            try browser.click("#tab-settings")
+            try browser.run(
+                "const list = document.querySelector('#language'); list.value = 'de'; list.onchange()")
+            #expect(
+                browser.waits(for: "document.documentElement.lang == 'de' && document.activeElement.id == 'language'"))
+            let place = "document.activeElement.getBoundingClientRect()"
+            #expect(browser.waits(for: "\(place).top > 0 && \(place).bottom < innerHeight"))
+            #expect(try browser.text("JSON.stringify({...sessionStorage})") == "{}")
+        }
+
+        @Test func `the picture keeps its place when one is taken, and leaves room for what is below`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]), width: 1440)
+            let browser = stage.browser
+            try browser.resize(width: 1440, height: 900)
+            try browser.waitForLayout()
+            let box = "JSON.stringify(document.querySelector('#screen').getBoundingClientRect())"
+            let before = try browser.text(box)
+            try browser.click("#snapshot")
+            try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
+            try #require(browser.waits(for: "document.querySelector('.toast')"))
+            try browser.waitForLayout()
+            #expect(try browser.text(box) == before)
+            try browser.resize(width: 1024, height: 768)
+            try browser.waitForLayout()
+            #expect(try browser.number("document.querySelector('#screen').clientHeight") <= 768 * 0.45)
+            #expect(try stage.guise.end().code == 0)
         }
 
         @Test func `settings save themselves, without what is worn`() throws {
@@ -1275,10 +1445,79 @@ extension EndToEnd {
                     + #"{"request":"camera","action":"set","control":"gain","value":128}"#)
         }
 
+        @Test func `a camera is chosen with its size and rate, and one that comes or goes is seen`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            // There are no cameras here, so the page is told of some, and that it uses the chosen one.
+            try browser.run(
+                """
+                const webcam = (path, name, modes) => ({ path, name, camera: true, loopback: false, problem: null, modes });
+                const mode = (format, width, height, rates) => ({ format, width, height, rates });
+                window.first = webcam("/dev/video0", "First", [
+                    mode("MJPG", 1920, 1080, [30, 60]), mode("YUYV", 640, 480, [30]), mode("MJPG", 640, 480, [30])]);
+                window.second = webcam("/dev/video2", "Second", [mode("YUYV", 800, 600, [25])]);
+                const loopback = { path: "/dev/video9", name: "Guise Camera", camera: false, loopback: true, modes: [] };
+                [window.devices, window.used, window.sent] = [[first, loopback], "sample", []];
+                const send = WebSocket.prototype.send;
+                return import("/connection.js").then(({ ask }) => ask("status")).then((status) => {
+                    const answers = {
+                        devices: () => ({ devices }),
+                        status: () => ({ ...status, source: used }),
+                        use: ({ device }) => ({ source: used = device }),
+                        camera: () => ({ camera: null, path: null, controls: [] }),
+                    };
+                    WebSocket.prototype.send = function (text) {
+                        const asked = JSON.parse(text);
+                        if (asked.request === "use" || asked.request === "set") sent.push(asked);
+                        const answer = answers[asked.request];
+                        if (!answer) return send.call(this, text);
+                        const ok = answer(asked);
+                        queueMicrotask(() => this.onmessage({ data: JSON.stringify({ id: asked.id, ok }) }));
+                    };
+                });
+                """)
+            let names =
+                "[...document.querySelectorAll('#cameras label')].map((one) => one.innerText.split('\\n')[0]).join()"
+            let checked = "document.querySelector('#cameras input:checked')?.value"
+            try browser.click("#tab-settings")
+            #expect(browser.waits(for: "\(names) == 'First,Sample portrait' && \(checked) == 'sample'"))
+            try browser.run("document.querySelector('#cameras input').click()")
+            #expect(browser.waits(for: "\(checked) == '/dev/video0' && sent[0]?.device == '/dev/video0'"))
+
+            // Each size and rate once, the largest first, and what is set now.
+            let modes = "[...document.querySelector('#mode').options].map((one) => one.label)"
+            let offered = try browser.text("\(modes).join('; ')")
+            #expect(offered.hasPrefix("1920 × 1080, 60 fps; 1920 × 1080, 30 fps; "), "\(offered)")
+            #expect(offered.components(separatedBy: "640 × 480, 30 fps").count == 2, "\(offered)")
+            try browser.run(
+                """
+                const list = document.querySelector("#mode");
+                list.value = [...list.options].find((one) => one.label === "1920 × 1080, 60 fps").value;
+                list.onchange();
+                """)
+            #expect(
+                stage.comes {
+                    let camera = try stage.guise.ask("configuration")["values"]?["camera"]
+                    return camera?["width"]?.number == 1920 && camera?["height"]?.number == 1080
+                        && camera?["rate"]?.number == 60
+                })
+            #expect(try browser.text("document.querySelector('#mode').selectedOptions[0].label").hasPrefix("1920"))
+
+            // Another one is plugged in, and later the chosen one is gone.
+            try browser.run("devices.push(second); dispatchEvent(new Event('focus'))")
+            #expect(browser.waits(for: "\(names) == 'First,Second,Sample portrait' && \(checked) == '/dev/video0'"))
+            try browser.run("devices.shift(); dispatchEvent(new Event('focus'))")
+            #expect(browser.waits(for: "\(names) == 'Second,Sample portrait' && !\(checked)"))
+            try browser.run("document.querySelector('#cameras input').click()")
+            #expect(browser.waits(for: "\(checked) == '/dev/video2' && \(modes).includes('800 × 600, 25 fps')"))
+            #expect(try stage.guise.end().code == 0)
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
-            try browser.run("localStorage.countdown = '3'")
+            try browser.click("#timer")
+            #expect(try browser.text("document.querySelector('#countdown').value") == "3")
             try browser.click("#snapshot")
             #expect(browser.waits(for: "document.querySelector('#count').textContent == '2'"))
             try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))

@@ -48,6 +48,19 @@ import Track
         withExtendedLifetime(viewer) {}
     }
 
+    @Test(arguments: [
+        (640, 15.0, 15.0), (928, 15.0, 15.0), (1280, 15.0, 7.88), (1920, 15.0, 5.0), (4096, 15.0, 5.0),
+        (1280, 3.0, 3.0),
+    ])
+    func `a large picture keeps its sharpness and comes less often`(width: Int, wanted: Double, rate: Double) {
+        let preview = Preview(layout: FrameLayout(width: 1920, height: 1080, format: .i420)) {}
+        var options = Preview.StreamOptions()
+        (options.width, options.rate) = (width, wanted)
+        let viewer = Preview.Viewer(preview, options)
+        #expect(viewer.options.width == width)
+        #expect(abs(viewer.options.rate - rate) < 0.01, "\(viewer.options.rate)")
+    }
+
     @Test func `a new viewer sees no picture that the last one left behind`() throws {
         let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
         let options = Preview.StreamOptions()
