@@ -102,22 +102,21 @@ struct MediaFile: ~Copyable {
         }
     }
 
-    /// Reads a PNG's header. Without ffprobe, opening a photo costs half as much.
-    /// - Returns: false if it is none, or if its first 64 KB do not tell all.
+    /// Reads a PNG's chunks. Without ffprobe, opening a photo costs half as much; and ffmpeg does not tell how a PNG is
+    /// to be turned.
+    /// - Returns: false if it is none, or an animated one.
     private mutating func readHeader() throws(Problem) -> Bool {
-        var bytes = [UInt8](repeating: 0, count: 64 << 10)
-        let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
-        guard count > 0, let size = PNG.sizeOfStill(Array(bytes[..<count])) else { return false }
-        (codec, isPhoto, width, height) = ("png", true, size.width, size.height)
+        guard let png = StillPNG(descriptor) else { return false }
+        (codec, isPhoto, width, height) = ("png", true, png.width, png.height)
         try checkSize()
-        applyOrientation(orientation: 1, rotation: 0, matrix: "")
+        setFilters(orientation: png.orientation, rotation: 0, matrix: "", hasAlpha: png.hasAlpha)
         return true
     }
 
     private mutating func probe() throws(Problem) {
         let entries =
-            "format=format_name,duration:stream=codec_name,width,height,sample_aspect_ratio,avg_frame_rate,r_frame_rate,color_space,"
-            + "nb_read_packets"
+            "format=format_name,duration:stream=codec_name,width,height,pix_fmt,sample_aspect_ratio,avg_frame_rate,"
+            + "r_frame_rate,color_space,nb_read_packets"
             + ":stream_side_data=rotation:frame_tags=Orientation"
         let (text, exit, lines) = try ChildProcess.output(
             of: [
@@ -163,7 +162,7 @@ struct MediaFile: ~Copyable {
         let format = facts["format_name"] ?? ""
         isPhoto =
             (format.hasSuffix("_pipe") || ["gif", "apng", "mjpeg", "image2"].contains(format))
-            && facts["nb_read_packets"] == "1"
+            && (facts["nb_read_packets"] == "1" || hasFurtherPictures(descriptor))
         if !isPhoto { rate = Self.ratio(facts["avg_frame_rate"]) ?? Self.ratio(facts["r_frame_rate"]) ?? 25 }
         if let rate, let seconds = facts["duration"].flatMap({ Double($0) }), (0...1e6).contains(seconds) {
             expected = Int(seconds * rate)
@@ -173,9 +172,10 @@ struct MediaFile: ~Copyable {
             self.width = max(1, Int((Double(width) * aspect).rounded()))
         }
         try checkSize()
-        applyOrientation(
+        setFilters(
             orientation: facts["TAG:Orientation"].flatMap { Int($0.trimmed) } ?? 1,
-            rotation: facts["rotation"].flatMap { Double($0) } ?? 0, matrix: facts["color_space"] ?? "")
+            rotation: facts["rotation"].flatMap { Double($0) } ?? 0, matrix: facts["color_space"] ?? "",
+            hasAlpha: Self.hasAlpha(facts["pix_fmt"] ?? ""))
     }
 
     private func checkSize() throws(Problem) {
@@ -190,9 +190,19 @@ struct MediaFile: ~Copyable {
         }
     }
 
+    /// Whether pixels of a format, as ffmpeg names them, have an opacity.
+    private static func hasAlpha(_ format: Substring) -> Bool {
+        ["yuva", "ya8", "ya16", "gbrap", "rgba", "bgra", "argb", "abgr", "ayuv", "vuya", "pal8"]
+            .contains { format.hasPrefix($0) }
+    }
+
+    /// Lays a picture on white: below transparent parts may be what its author has hidden. The dark parts of the
+    /// negative are multiplied by the opacity, and become light again.
+    private static let onWhite = "format=gbrap,negate=components=r+g+b,premultiply=inplace=1,negate=components=r+g+b"
+
     /// Determines the upright size and the filters that produce it.
-    private mutating func applyOrientation(orientation: Int, rotation: Double, matrix: Substring) {
-        var chain: [String] = []
+    private mutating func setFilters(orientation: Int, rotation: Double, matrix: Substring, hasAlpha: Bool) {
+        var chain = hasAlpha ? [Self.onWhite] : []
         if isPhoto {
             // The values of EXIF's tag 0x0112, and the transform from the stored picture to the upright one.
             let turns = [
@@ -210,7 +220,8 @@ struct MediaFile: ~Copyable {
             let turned = abs((rotation / 90).rounded()).truncatingRemainder(dividingBy: 2) == 1
             if turned { (width, height) = (height, width) }
             // Webcams' YUV is BT.601; that of HD clips is mostly BT.709.
-            if matrix == "bt709" {
+            // RGB, which what is laid on white has become, is converted below.
+            if matrix == "bt709", !hasAlpha {
                 chain.append("colorspace=iall=bt709:space=smpte170m:trc=bt709:primaries=bt709")
             }
             // The size is given even if it is the clip's own, since it may change within a clip.

@@ -10,21 +10,6 @@ public enum PNG {
         return (number(png, at: 16), number(png, at: 20))
     }
 
-    /// The size in pixels of a file's only picture, which needs no rotation; nil if the bytes do not show that: before
-    /// the first pixels (IDAT) there is an animation (acTL) or EXIF data (eXIf), or these bytes end before.
-    public static func sizeOfStill(_ png: [UInt8]) -> (width: Int, height: Int)? {
-        guard png.starts(with: signature), let size = size(of: png) else { return nil }
-        var start = signature.count
-        while let chunk = chunk(in: png, at: start) {
-            switch chunk.name {
-            case "IDAT": return size
-            case "acTL", "eXIf": return nil
-            default: start = chunk.end
-            }
-        }
-        return nil
-    }
-
     /// A chunk of a file: its name, and the places of its data and of its end. A file that is cut off may end before.
     public struct Chunk {
         public let name: String

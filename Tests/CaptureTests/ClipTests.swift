@@ -145,6 +145,72 @@ import Testing
         #expect(frame[..<(width * height)].filter { $0 > 128 }.count < 400)
     }
 
+    @Test(arguments: 1...8, [true, false])
+    func `a PNG's orientation is applied, wherever it is in the file`(orientation: UInt8, isFirst: Bool) throws {
+        try scratch.make(
+            "p.png", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
+        let plain = [UInt8](try scratch.read("p.png"))
+        let exif =
+            Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0, 0, 0, 0, 0]
+        // Behind the header, or before the end.
+        let place = isFirst ? 33 : plain.count - 12
+        let turned = Data(plain[..<place] + PNG.chunk("eXIf", exif) + plain[place...])
+        var photo = try Clip(path: try scratch.write(turned, "q.png"))
+        let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
+        #expect(photo.isPhoto == true && photo.layout.width == width && photo.layout.height == height)
+        let frame = try #require(try harvest(&photo).frames.first)
+        let right = [2, 3, 6, 7].contains(orientation)
+        let bottom = [3, 4, 7, 8].contains(orientation)
+        let corner = (bottom ? height - 4 : 3) * width + (right ? width - 4 : 3)
+        #expect(frame[corner] > 200)
+        #expect(frame[..<(width * height)].filter { $0 > 128 }.count < 400)
+    }
+
+    @Test func `damaged EXIF data turns nothing`() {
+        let exif = Array("MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0]
+        #expect(StillPNG.orientation(in: exif) == 6)
+        for count in 0..<exif.count - 2 { #expect(StillPNG.orientation(in: Array(exif[..<count])) == 1) }
+        for (index, byte) in [(0, UInt8(0)), (4, 255), (11, 0), (17, 9), (19, 9)] {
+            var wrong = exif
+            wrong[index] = byte
+            #expect((1...8).contains(StillPNG.orientation(in: wrong)))
+        }
+    }
+
+    @Test(arguments: [
+        ("a.png", ""), ("a.png", "-pix_fmt rgba64be"), ("a.webp", "-lossless 1"), ("a.gif", ""),
+        ("a.mov", "-c:v qtrle"),
+        ("a.png", "-vf split[a][b];[a]palettegen=reserve_transparent=1[p];[b][p]paletteuse"),
+        ("moving.png", "-f apng -frames:v 2"),
+    ])
+    func `what transparent parts hide is not shown: they are white`(name: String, options: String) throws {
+        // Red, and transparent on the left.
+        let source = "color=red:s=64x48:r=10:d=1,format=rgba,geq=r=255:g=0:b=0:a='255*gte(X,32)'"
+        try scratch.make(name, "-f lavfi -i \(source) -frames:v 1 \(options)")
+        var picture = try Clip(path: scratch.path(name))
+        let (isPhoto, row) = (picture.isPhoto, 20 * 64)
+        let frame = try #require(try harvest(&picture).frames.first)
+        // White is 255 in photos and 235 in clips; red is 76 and 81.
+        #expect(abs(Int(frame[row + 8]) - (isPhoto ? 255 : 235)) <= 2, "\(frame[row + 8])")
+        #expect(abs(Int(frame[row + 56]) - (isPhoto ? 76 : 81)) <= 4, "\(frame[row + 56])")
+    }
+
+    @Test func `a JPEG with further pictures behind the first is a photo`() throws {
+        let first = [UInt8](try Data(contentsOf: URL(fileURLWithPath: scratch.testPicture("a.jpg"))))
+        let preview = [UInt8](try Data(contentsOf: URL(fileURLWithPath: scratch.testPicture("b.jpg", size: "32x24"))))
+        // The list is not read, only that there is one.
+        let list = [0xFF, 0xE2, 0, 16] + Array("MPF\0II*\0".utf8) + [8, 0, 0, 0, 0, 0]
+        let path = try scratch.write(Data(first[..<2] + list + first[2...] + preview), "phone.jpg")
+        var photo = try Clip(path: path)
+        #expect(photo.isPhoto == true && photo.warning == nil)
+        #expect(photo.layout == FrameLayout(width: 64, height: 48, format: .i444, range: .full))
+        #expect(try harvest(&photo).frames.count == 1)
+        // Without the list it is a clip, as some cameras write them.
+        var clip = try Clip(path: try scratch.write(Data(first + first), "clip.jpg"))
+        #expect(clip.isPhoto == false)
+        #expect(try harvest(&clip).frames.count == 2)
+    }
+
     @Test func `a clip filmed upright is read upright`() throws {
         _ = try scratch.testPicture("a.mp4", frames: 2, "-pix_fmt yuv420p")
         try scratch.make("b.mp4", "-i \(scratch.path("a.mp4")) -c copy -metadata:s:v rotate=90")
