@@ -82,7 +82,7 @@ public struct MaskedPhoto: Sendable {
 public struct PageError: Error, Equatable, Sendable {
     /// What went wrong, for programs.
     public enum Code: Equatable, Sendable {
-        case badRequest, unauthorized, notFound, badMethod, tooLarge, headTooLarge, unsupported, unusable
+        case badRequest, unauthorized, notFound, badMethod, tooLarge, headTooLarge, unsupported, unusable, busy
         /// One of the control protocol.
         case control(RequestError.Code)
 
@@ -96,6 +96,7 @@ public struct PageError: Error, Equatable, Sendable {
             case .tooLarge, .headTooLarge: "too-large"
             case .unsupported: "unsupported"
             case .unusable: "unusable"
+            case .busy: "busy"
             case .control(let code): code.rawValue
             }
         }
@@ -114,7 +115,7 @@ public struct PageError: Error, Equatable, Sendable {
             case .unsupported: 415
             case .unusable: 422
             case .headTooLarge: 431
-            case .control(.failed), .control(.tooManyClients), .control(.tooSlow): 503
+            case .busy, .control(.failed), .control(.tooManyClients), .control(.tooSlow): 503
             }
         }
     }

@@ -26,6 +26,9 @@ struct PageLimits: Sendable {
     var maxPhotoBytes = 24 << 20
     /// The largest picture or clip to keep, in bytes: half a minute from most phones.
     var maxPictureBytes = 64 << 20
+    /// The bytes that all photos and pictures take together while they arrive and are processed: three of the largest
+    /// pictures, or eight photos.
+    var maxUploadBytes = 192 << 20
     /// The number of bytes of an oversized photo or picture that are read and discarded, so that its sender receives
     /// the error.
     var maxDiscardedBytes = 256 << 20

@@ -9,6 +9,8 @@ final class PageRouter: Sendable {
     let table: ConnectionTable
     let secrets: PageSecretStore
     let sessions: PageSessions
+    /// The memory for photos and pictures.
+    let uploads: UploadBudget
     private let files: PageFiles
     private let preview: Preview
     private let backend: any PageBackend
@@ -26,6 +28,7 @@ final class PageRouter: Sendable {
     ) {
         (self.limits, self.files, self.secrets) = (limits, files, secrets)
         (self.preview, self.backend) = (preview, backend)
+        uploads = UploadBudget(limits.maxUploadBytes)
         let table = ConnectionTable(capacity: limits.maxConnections)
         self.table = table
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }

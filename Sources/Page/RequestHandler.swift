@@ -15,6 +15,10 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var bodyCount = 0
     /// The number of body bytes that are kept at most.
     private var bodyLimit = 0
+    /// False if the announced body is too large, so that nothing of it is kept.
+    private var keepsBody = true
+    /// The memory of a photo's or picture's body, until it is answered.
+    private var upload: UploadBudget.Share?
     private var version = HTTPVersion.http1_1
     /// True if the response has no body (RFC 9110, 9.3.2).
     private var isHead = false
@@ -29,6 +33,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         task?.cancel()
+        (request, upload) = (nil, nil)
         context.fireChannelInactive()
     }
 
@@ -42,11 +47,15 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             timer.requestArrived()
             isComplete = true
             guard let request, !hasAnswered else { return }
-            self.request = nil
+            let upload = upload
+            (self.request, self.upload) = (nil, nil)
             if let pageError = bodyCount > bodyLimit ? tooLarge : nil {
                 answer(context) { try await $0.sendError(pageError, $1) }
             } else {
-                answer(context) { try await $0.answer(request, $1) }
+                answer(context) { router, writer in
+                    defer { withExtendedLifetime(upload) {} }
+                    try await router.answer(request, writer)
+                }
             }
         }
     }
@@ -64,22 +73,37 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
+        keepsBody = announced <= bodyLimit
+        upload = bodyLimit > router.limits.maxBodyBytes && keepsBody ? UploadBudget.Share(of: router.uploads) : nil
         if announced > maxRead {
-            answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
-        } else if announced > 0, announced <= bodyLimit {
+            refuse(tooLarge, context)
+        } else if announced > 0, keepsBody {
+            guard upload?.grow(to: announced) != false else { return refuse(Self.busy, context) }
             self.request?.body.reserveCapacity(announced)
         }
     }
+
+    /// Answers before the whole request has arrived, and forgets what has.
+    private func refuse(_ pageError: PageError, _ context: ChannelHandlerContext) {
+        (request, upload) = (nil, nil)
+        answer(context) { try await $0.sendError(pageError, $1) }
+    }
+
+    private static let busy = PageError(
+        .busy, "other photos and pictures are being sent, as many as there is memory for; try again when they are done")
 
     private func append(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         guard !hasAnswered else { return }
         bodyCount += bytes.readableBytes
         if bodyCount > maxRead {
-            answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
-        } else if bodyCount <= bodyLimit {
-            request?.body.append(contentsOf: bytes.readableBytesView)
-        } else {
+            refuse(tooLarge, context)
+        } else if !keepsBody || bodyCount > bodyLimit {
             request?.body = []
+            upload = nil
+        } else if upload?.grow(to: bodyCount) == false {
+            refuse(Self.busy, context)
+        } else {
+            request?.body.append(contentsOf: bytes.readableBytesView)
         }
     }
 

@@ -79,6 +79,39 @@ import Testing
         #expect(fixture.backend.photos.withLock { $0.isEmpty })
     }
 
+    @Test func `uploads share a bounded memory, and get it back when they end`() throws {
+        var limits = PageLimits.patient
+        limits.maxUploadBytes = 250_000
+        let fixture = try ServerFixture(limits)
+        func start(_ headers: [String: String], _ bytes: Int) throws -> HTTPTestClient {
+            let connection = try HTTPTestClient(port: fixture.server.port)
+            try connection.request(
+                "POST", "/photo", fixture.posting.merging(headers) { $1 }, body: [UInt8](repeating: 0, count: bytes))
+            return connection
+        }
+        // One announces its size, the other does not: a chunk of 100 000 bytes.
+        var announced: HTTPTestClient? = try start(["Content-Length": "100000"], 1)
+        let chunked = try start(["Content-Length": "", "Transfer-Encoding": "chunked"], 0)
+        try chunked.send(Array("186a0\r\n".utf8) + [UInt8](repeating: 0, count: 100_000) + Array("\r\n".utf8))
+        let photo = [UInt8](repeating: 0, count: 100_000)
+        waits { (try? fixture.ask("POST", "/photo", fixture.posting, body: photo).status) == 503 }
+        let refused = try start(["Content-Length": "100000"], 0)
+        let answer = try refused.answer()
+        #expect(answer.status == 503 && answer.text.contains("try again when they are done"), "\(answer.text)")
+        // It is refused as it grows, too.
+        try chunked.send(Array("f4240\r\n".utf8) + [UInt8](repeating: 0, count: 200_000))
+        #expect(try chunked.answer().status == 503)
+        // Small requests and other answers need none of it.
+        #expect(try fixture.ask("GET", "/").status == 200)
+        announced = nil
+        // What it is not: a photo, but it was read.
+        waits { (try? fixture.ask("POST", "/photo", fixture.posting, body: photo).status) == 415 }
+        for _ in 0..<5 {
+            waits { (try? fixture.ask("POST", "/photo", fixture.posting, body: photo).status) == 415 }
+        }
+        withExtendedLifetime(announced) {}
+    }
+
     @Test func `a request head with too many bytes or fields is rejected`() throws {
         let fixture = try ServerFixture()
         let long = String(repeating: "x", count: PageLimits().maxHeadBytes)
