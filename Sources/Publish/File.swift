@@ -114,7 +114,8 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Completes the file and renames it to its path. If there was no frame, removes it.
     /// - Parameter placeholder: not used; a file ends with its last frame.
-    /// - Throws: `Problem` of kind `gone` if the encoder failed, `system` if the file cannot be renamed.
+    /// - Throws: `Problem` of kind `gone` if the encoder failed or the folder was moved, `exists` if another file has
+    ///   taken the path, `system` if the file cannot be renamed.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
         guard encoder.finish() == .status(0), !Self.lostItsEnd(encoder.lines) else {
@@ -141,7 +142,7 @@ public struct FileSink: FrameSink, ~Copyable {
             return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {
-            return Problem(problem.kind, "\(problem.message); \(another.message)", fix: another.fix)
+            return Problem(another.kind, "\(problem.message); \(another.message)", fix: another.fix)
         }
         return Problem(problem.kind, "\(problem.message); the part written so far is kept", fix: problem.fix)
     }
@@ -158,7 +159,7 @@ public struct FileSink: FrameSink, ~Copyable {
         let other = freePath(for: "\(folder.path)/\(name)")
         isFinished = folder.rename(part, to: fileName(of: other), replacing: false)
         return Problem(
-            .system, "cannot rename the file to \(path): \(errorMessage(of: code))",
+            code == EEXIST ? .exists : .system, "cannot rename the file to \(path): \(errorMessage(of: code))",
             fix: isFinished ? "it was kept as \(other)" : "choose a file in another folder")
     }
 

@@ -754,6 +754,19 @@ import Track
         #expect(fixture.mailbox.settings.recorder == nil)
     }
 
+    @Test func `a file that somebody else has put in a recording's place is not taken for it`() throws {
+        let fixture = try DaemonFixture()
+        let path = fixture.scratch.path("a.mp4")
+        _ = try fixture.ask(.picture(.startRecording(path, sound: false)))
+        let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
+        fixture.mailbox.settings.recorder?.enqueue(PublishableFrame(frame.view))
+        try fixture.scratch.write("theirs", "a.mp4")
+        let refused = fixture.requestError(.picture(.stopRecording))
+        #expect(refused?.message.contains("a 2.mp4") == true, "\(refused as Any)")
+        #expect(try fixture.ask(.picture(.album))["captures"]?.elements.isEmpty == true)
+        #expect(try fixture.scratch.read("a.mp4") == Data("theirs".utf8))
+    }
+
     @Test func `a warning that comes while events are read is reported`() throws {
         let fixture = try DaemonFixture()
         let now = monotonicTime()

@@ -98,8 +98,9 @@ struct PictureHandler {
             let recorder = try Recorder(
                 path: path, layout: outputLayout, rate: configuration.value.output.rate, sound: sound
             ) { [weak events, captures] problem in
-                // What was written before the failure is kept, and found in the album.
-                _ = captures.add(path)
+                // What was written before the failure is kept, and found in the album; what somebody else has put there
+                // is not.
+                if problem.kind != .exists { _ = captures.add(path) }
                 events?.report("the recording has ended: \(problem)")
             }
             mailbox.change { $0.recorder = recorder }
@@ -126,7 +127,7 @@ struct PictureHandler {
                     Result {
                         // If the encoder failed, the file with the frames before the failure may still exist.
                         do { try recorder.finish() } catch {
-                            guard isReadable(recorder.path) else { throw error }
+                            guard (error as? Problem)?.kind != .exists, isReadable(recorder.path) else { throw error }
                         }
                         return RecordingReply(recorder, album: captures.add(recorder.path))
                     })
