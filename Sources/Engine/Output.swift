@@ -13,6 +13,7 @@ package final class Output {
     private let takesAnySize: Bool
     /// True if only the newest frame matters, so that a frame may be published in between.
     package let isLive: Bool
+    private var hasFailed = false
 
     /// Creates an output for frames of any layout.
     package init(_ sink: consuming any FrameSink & ~Copyable) {
@@ -24,6 +25,7 @@ package final class Output {
     }
 
     package func publish(_ frame: borrowing PublishableFrame) throws {
+        guard !hasFailed else { return }
         guard !takes(frame.layout) else {
             try sink?.publish(frame)
             return
@@ -43,8 +45,8 @@ package final class Output {
         other == layout || takesAnySize && layout.isResized(other)
     }
 
-    /// Closes the sink; later frames are ignored.
-    package func drop() { sink = nil }
+    /// Ignores later frames. `finish` keeps what a file has until then: it may take long.
+    package func drop() { hasFailed = true }
 
     /// The events to poll for, in order to notice new readers at once.
     package var readerEvents: ReaderEvents? {
@@ -57,7 +59,7 @@ package final class Output {
     /// Whether there are readers; nil if that cannot be known.
     /// - Parameter now: nanoseconds of the monotonic clock.
     package func hasReaders(at now: UInt64) -> Bool? {
-        guard var current = sink.take() else { return false }
+        guard !hasFailed, var current = sink.take() else { return false }
         let answer = current.hasReaders(at: now)
         sink = consume current
         return answer

@@ -29,7 +29,7 @@ public struct FileSink: FrameSink, ~Copyable {
     private let kind: Kind
     private let isRecording: Bool
     private let mode: mode_t
-    private let overwrites: Bool
+    private var overwrites: Bool
     private var encoder: ChildProcess
     private var frames = 0
     private var isFinished = false
@@ -137,6 +137,8 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Returns: the problem, with what became of the file.
     public consuming func recover(_ problem: Problem) -> Problem {
         _ = encoder.finish()
+        // A part replaces no file that may be whole.
+        overwrites = false
         // If the program must exit, the file is left as it is.
         guard remux(part) || hasPicture(part) || ChildProcess.isShuttingDown else {
             return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)

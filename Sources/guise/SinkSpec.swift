@@ -80,9 +80,12 @@ extension SinkSpec {
     /// - Parameters:
     ///   - layout: the layout of the frames.
     ///   - rate: the frame rate, in frames per second.
+    ///   - isRecording: whether the frames come from a camera, so that a file is kept as far as it was written.
     ///   - overwrites: whether an existing file is replaced.
     /// - Throws: `Problem` with a fix.
-    func open(_ layout: FrameLayout, rate: Double, overwrites: Bool) throws -> any FrameSink & ~Copyable {
+    func open(
+        _ layout: FrameLayout, rate: Double, isRecording: Bool, overwrites: Bool
+    ) throws -> any FrameSink & ~Copyable {
         switch self {
         case .usb:
             return try USBCameraSink(layout: layout)
@@ -93,7 +96,8 @@ extension SinkSpec {
         case .null, .page, .automatic:
             return NullSink(layout: layout)
         case .file(let path):
-            return try FileSink(path: path, layout: layout, rate: rate, overwrites: overwrites)
+            return try FileSink(
+                path: path, layout: layout, rate: rate, isRecording: isRecording, overwrites: overwrites)
         }
     }
 }

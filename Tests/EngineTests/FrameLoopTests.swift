@@ -4,6 +4,7 @@ import Foundation
 import Frames
 import Glibc
 import JSON
+import Privacy
 import Synchronization
 import TestSupport
 import Testing
@@ -353,6 +354,20 @@ import Testing
         try stage.run([file, live])
         #expect(file.shots.count == 5)
         #expect(live.grays.count >= 25)
+    }
+
+    @Test func `a file that has failed is completed at the end, since it may be kept as far as it was written`() throws
+    {
+        let stage = try Stage()
+        let file = stage.sink(keepsFrames: true)
+        let output = Output(FakeSink(file))
+        let card = Placeholder(plain: Stage.layout)
+        try output.publish(card.frame)
+        output.drop()
+        try output.publish(card.frame)
+        #expect(file.shots.count == 1 && !file.isFinished && output.hasReaders(at: 0) == false)
+        try output.finish(placeholder: card.frame)
+        #expect(file.isFinished)
     }
 
     @Test(arguments: [false, true])

@@ -225,6 +225,22 @@ import Testing
         #expect(scratch.names().isEmpty)
     }
 
+    @Test func `a recording whose encoder ends is kept, and does not replace the older file`() throws {
+        try scratch.write("older", "a.y4m")
+        let red = frame(.i420, width: 320, height: 240)
+        var sink = try FileSink(
+            path: scratch.path("a.y4m"), layout: red.layout, isRecording: true, overwrites: true)
+        for _ in 0..<20 { try sink.publish(PublishableFrame(red.view)) }
+        let part = try #require(scratch.names().first { $0.contains(".part.") })
+        waits { (try? scratch.read(part).count) ?? 0 > 300_000 }
+        for child in writers() { kill(child, SIGKILL) }
+        let problem = finishing(sink, red)
+        #expect(problem?.message.contains("killed by signal 9") == true, "\(problem as Any)")
+        #expect(scratch.names() == ["a 2.y4m", "a.y4m"])
+        #expect(try scratch.read("a.y4m") == Data("older".utf8))
+        #expect(try scratch.measure(scratch.path("a 2.y4m")).hasPrefix("320x240 "))
+    }
+
     private func finishing(_ sink: consuming FileSink, _ card: borrowing Frame) -> Problem? {
         do {
             try sink.finish(placeholder: PublishableFrame(card.view))

@@ -266,7 +266,7 @@ enum Launcher {
         var layout = video.layout
         var outputs: [Output] = []
         for spec in plan.sinks.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
-            let sink = try spec.open(layout, rate: video.rate, overwrites: overwrites)
+            let sink = try spec.open(layout, rate: video.rate, isRecording: video.isLive, overwrites: overwrites)
             let output = Output(sink)
             if outputs.isEmpty { layout = output.layout }
             outputs.append(output)
