@@ -46,6 +46,12 @@ extension EndToEnd {
                 try #require(browser.waits(for: "document.querySelector('#live').width"), "the picture comes")
                 try #require(browser.waits(for: "document.querySelectorAll('[data-mask]').length > 40"))
                 try guise.reset()
+                // What keys and buttons do depends on what the page knows: the settings, and that the reset is over.
+                try #require(browser.waits(for: "document.querySelector('#config-text').textContent"))
+                try #require(
+                    browser.waits(
+                        for: "!document.querySelector('#worn li') && document.querySelector('#panic-end').hidden"
+                            + " && document.querySelector('#freeze').ariaPressed == 'false'"))
                 try browser.run(Self.eyes)
             }
 
@@ -573,6 +579,7 @@ extension EndToEnd {
             // Enter would replace the hat; plus adds another one.
             try browser.stroke(Key.right, "+")
             #expect(stage.comes { try stage.worn == ["crown", "flower-crown"] })
+            try #require(browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
             // The list shows the top mask first.
             try browser.run("document.querySelector('#worn .grip').focus()")
             try browser.stroke(Key.down)
@@ -1097,10 +1104,10 @@ extension EndToEnd {
             try browser.run("document.activeElement.blur(); localStorage.keys = 'off'")
             try browser.stroke(".")
             #expect(stage.comes { try isPaused() == true })
+            try #require(browser.waits(for: "document.querySelector('#panic').hidden"))
             try browser.stroke(".")
             try browser.chord(Key.control, key: "z")
             #expect(try isPaused() == true)
-            #expect(browser.waits(for: "document.querySelector('#panic').hidden"))
             try browser.click("#panic-end")
             #expect(stage.comes { try isPaused() == false })
             try browser.run("localStorage.removeItem('keys')")
@@ -1111,8 +1118,9 @@ extension EndToEnd {
             try browser.chord(Key.control, key: ".")
             #expect(stage.comes { try isPaused() == true })
             #expect(try browser.text("document.querySelector('#search').value") == ".")
+            try #require(browser.waits(for: "document.querySelector('#panic').hidden"))
             try stage.guise.ask("resume")
-            #expect(browser.waits(for: "!document.querySelector('#panic').hidden"))
+            try #require(browser.waits(for: "!document.querySelector('#panic').hidden"))
             try browser.click("#panic")
             #expect(stage.comes { try isPaused() == true })
             #expect(try stage.guise.guise("panic").code == 0)
@@ -1210,7 +1218,10 @@ extension EndToEnd {
             #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == 3"))
             try browser.stroke("3")
             #expect(stage.comes { try stage.worn.contains("pixelate") })
+            let third = "document.querySelector('#shelf-list li:nth-child(3) .shelved')"
+            try #require(browser.waits(for: "\(third).ariaPressed == 'true'"))
             try browser.stroke("3")
+            #expect(browser.waits(for: "document.querySelector('.toast')?.innerText.includes('stays on')"))
             try browser.stroke("1")
             #expect(stage.comes { try stage.worn == ["pixelate", "crown", "stubble"] })
             try stage.guise.ask("hide", ["mask": "pixelate"])
@@ -1619,6 +1630,7 @@ extension EndToEnd {
             #expect(stage.comes { try stage.worn.count == 1 })
             try browser.click(".small-panic .panic")
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
+            try #require(browser.waits(for: "!document.querySelector('.small-panic .main').hidden"))
             try browser.click(".small-panic .main")
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
             // With the keyboard, as on the page: Ctrl+. too, and locked keys wear nothing.
