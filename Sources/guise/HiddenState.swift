@@ -12,6 +12,29 @@ struct HiddenState: Sendable {
         var masks: [MaskSelection] = []
         /// Whether the camera's picture was paused or frozen.
         var isPaused = false
+
+        /// The masks for the start of the next process: those that hid something stay on, below the others, and as
+        /// opaque as they were.
+        /// - Parameters:
+        ///   - wanted: the masks that it would start with.
+        ///   - known: the names of all masks that can be read.
+        /// - Returns: the masks, and the names of those that stay on though they are not wanted, or cannot because they
+        ///   are not there any more.
+        func keeping(
+            _ wanted: [MaskSelection], known: [String]
+        ) -> (masks: [MaskSelection], kept: [String], missing: [String]) {
+            let isWanted = { (name: String) in wanted.contains { $0.mask == name } }
+            let kept = masks.filter { known.contains($0.mask) && !isWanted($0.mask) }
+            let others = wanted.map { selection in
+                var selection = selection
+                if let worn = masks.first(where: { $0.mask == selection.mask }) {
+                    (selection.opacity, selection.personSlot) = (max(selection.opacity, worn.opacity), nil)
+                }
+                return selection
+            }
+            let missing = masks.map(\.mask).filter { !known.contains($0) }
+            return (kept + others, kept.map(\.mask), missing)
+        }
     }
 
     /// The file; nil if there is no runtime folder.

@@ -165,6 +165,31 @@ extension EndToEnd {
         }
     }
 
+    @Suite(.needsSample) struct MissingMasks {
+        @Test func `after a crash, the picture is paused if the mask that hid something is not there any more`() throws
+        {
+            let scratch = try ScratchFolder()
+            try scratch.write(
+                """
+                {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+                """, "config/guise/Masks/veil/mask.json")
+            let arguments = RunningGuise.sample + ["--sink", "null"]
+            let first = try RunningGuise(arguments, in: scratch)
+            #expect(try first.guise("wear", "veil").code == 0)
+            let runtime = try #require(scratch.environment["XDG_RUNTIME_DIR"])
+            #expect(first.waits { _ in try scratch.shell("cat \(runtime)/guise/hidden.json || true").contains("veil") })
+            first.running.send(signal: SIGKILL)
+            first.running.wait()
+            try scratch.shell("rm -r config/guise/Masks/veil")
+            let second = try RunningGuise(arguments, in: scratch, isPublishing: false)
+            #expect(try second.status()["paused"]?.bool == true)
+            #expect(second.running.said.contains("the picture is paused: veil hid something"))
+            #expect(try second.guise("resume").code == 0)
+            #expect(second.waits { $0["paused"]?.bool == false })
+            _ = try second.end()
+        }
+    }
+
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {
         @Test func `a mask that is put on is seen, faintly if so set, and gone when it is taken off`() throws {
             // A photo is still: only the mask changes.

@@ -485,6 +485,16 @@ import Track
         #expect(fixture.loader.selections.map(\.opacity) == [1])
     }
 
+    @Test func `what hid something is as opaque in the next process, and what is not there any more is named`() {
+        var faint = MaskSelection("pixelate")
+        faint.opacity = 0
+        let hidden = HiddenState.Content(masks: ["pixelate", "blur", "veil"].map(MaskSelection.init))
+        let start = hidden.keeping([MaskSelection("crown"), faint], known: ["blur", "crown", "pixelate"])
+        #expect(start.masks.map(\.mask) == ["blur", "crown", "pixelate"])
+        #expect(start.masks.map(\.opacity) == [1, 1, 1])
+        #expect(start.kept == ["blur"] && start.missing == ["veil"])
+    }
+
     @Test func `what hides, and a pause, are kept for the next process, whatever else can't be stored`() throws {
         let fixture = try DaemonFixture()
         let state = HiddenState(folder: fixture.scratch.path("run"))

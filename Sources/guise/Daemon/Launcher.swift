@@ -137,9 +137,9 @@ enum Launcher {
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
         let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
-        let hidden = plan.hasLiveOutput ? try hiddenState.read() : HiddenState.Content()
+        var hidden = plan.hasLiveOutput ? try hiddenState.read() : HiddenState.Content()
         let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
-        let loader = try context.maskLoader(keeping(hidden, wanted, context), for: outputLayout)
+        let loader = try context.maskLoader(keeping(&hidden, wanted, context), for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
         let mailbox = try Mailbox(firstSettings(plan, hidden, context))
@@ -243,19 +243,25 @@ enum Launcher {
             setStatus: { service.setStatus($0) })
     }
 
-    /// The masks of the start, with those that were hiding something when the process before this one ended.
+    /// The masks of the start, with those that were hiding something when the process before this one ended. If one of
+    /// them is not there any more, the picture is paused.
     private static func keeping(
-        _ hidden: HiddenState.Content, _ wanted: [MaskSelection], _ context: AppContext
+        _ hidden: inout HiddenState.Content, _ wanted: [MaskSelection], _ context: AppContext
     ) -> [MaskSelection] {
-        let known = context.library.names
-        let kept = hidden.masks.filter { mask in
-            known.contains(mask.mask) && !wanted.contains { $0.mask == mask.mask }
-        }
+        let (masks, kept, missing) = hidden.keeping(wanted, known: context.library.names)
         for mask in kept {
-            log("\(mask.mask) stays on, since it was worn when Guise ended; take it off with `guise hide \(mask.mask)`")
+            log("\(mask) stays on, since it was worn when Guise ended; take it off with `guise hide \(mask)`")
         }
-        if hidden.isPaused { log("the picture stays paused, as it was when Guise ended; `guise resume` shows it") }
-        return kept + wanted
+        if !missing.isEmpty {
+            hidden.isPaused = true
+            let names = missing.joined(separator: ", ")
+            logWarning(
+                "the picture is paused: \(names) hid something when Guise ended, and can't be read any more; "
+                    + "put another mask on, and run `guise resume`")
+        } else if hidden.isPaused {
+            log("the picture stays paused, as it was when Guise ended; `guise resume` shows it")
+        }
+        return masks
     }
 
     /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed
