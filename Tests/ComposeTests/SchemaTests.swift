@@ -8,7 +8,7 @@ import Testing
 @testable import SystemKit
 
 /// Masks/mask.schema.json, which editors use, matches the reader: checked in both directions on the shipped masks, on
-/// the examples of docs/masks.md, and on a few more for keys that neither has.
+/// the examples of docs/masks.md and the README, and on a few more for keys that none of them has.
 @Suite struct SchemaTests {
     private let schema: Schema
     private static let root = URL(fileURLWithPath: Fixtures.package)
@@ -37,18 +37,19 @@ import Testing
         }
     }
 
-    /// The ```json blocks of docs/masks.md.
+    /// The ```json blocks of docs/masks.md and of the README, which are layers, or masks.
     private static func documented() throws -> [Pack] {
-        let text = try String(contentsOf: root.appending(path: "docs/masks.md"), encoding: .utf8)
-        return try text.components(separatedBy: "```json\n").dropFirst().enumerated().map { index, rest in
-            let block = rest.components(separatedBy: "\n```")[0]
-            return Pack(
-                name: "example \(index + 1)", json: try JSON(Array(block.utf8), file: "example \(index + 1)"),
-                folder: nil)
+        try ["docs/masks.md", "README.md"].flatMap { document in
+            let text = try String(contentsOf: root.appending(path: document), encoding: .utf8)
+            return try text.components(separatedBy: "```json\n").dropFirst().enumerated().map { index, rest in
+                let name = "\(document), example \(index + 1)"
+                let block = rest.components(separatedBy: "\n```")[0]
+                return Pack(name: name, json: try JSON(Array(block.utf8), file: name), folder: nil)
+            }
         }
     }
 
-    /// Layers for the keys that neither has.
+    /// Layers for the keys that none of them has.
     private static let more = ##"""
         {"kind": "anonymize", "mode": "block", "shape": "bar", "color": "#000000"}
 
