@@ -8,7 +8,7 @@ import Testing
 @testable import SystemKit
 
 /// Masks/mask.schema.json, which editors use, matches the reader: checked in both directions on the shipped masks, on
-/// the examples of docs/masks.md, and on a few more for keys that neither has.
+/// the examples of docs/masks.md and README.md, and on a few more for keys that neither has.
 @Suite struct SchemaTests {
     private let schema: Schema
     private static let root = URL(fileURLWithPath: Fixtures.package)
@@ -37,15 +37,19 @@ import Testing
         }
     }
 
-    /// The ```json blocks of docs/masks.md.
+    /// The ```json blocks of docs/masks.md, and the README's mask, an indented block.
     private static func documented() throws -> [Pack] {
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let mask = try #require(readme.components(separatedBy: "\n\n").first { $0.hasPrefix("    {\n") })
+        let whole = Pack(name: "README.md", json: try JSON(Array(mask.utf8), file: "README.md"), folder: nil)
         let text = try String(contentsOf: root.appending(path: "docs/masks.md"), encoding: .utf8)
-        return try text.components(separatedBy: "```json\n").dropFirst().enumerated().map { index, rest in
+        let examples = try text.components(separatedBy: "```json\n").dropFirst().enumerated().map { index, rest in
             let block = rest.components(separatedBy: "\n```")[0]
             return Pack(
                 name: "example \(index + 1)", json: try JSON(Array(block.utf8), file: "example \(index + 1)"),
                 folder: nil)
         }
+        return [whole] + examples
     }
 
     /// Layers for the keys that neither has.
