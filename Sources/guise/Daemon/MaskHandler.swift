@@ -109,29 +109,34 @@ struct MaskHandler {
         return WornReply(now, kept: kept)
     }
 
-    /// The masks that random requests choose from.
+    /// The names of the masks that a random request chooses from.
+    /// - Parameters:
+    ///   - request: the request's name, for the error.
+    ///   - all: whether masks that aren't marked as fit for work count too.
     /// - Throws: `RequestError` if there is none.
-    private func candidates(all: Bool, _ isWanted: (MaskSummary) -> Bool) throws -> [String] {
+    private func candidates(
+        for request: MaskRequest.Name, all: Bool, _ isWanted: (MaskSummary) -> Bool
+    ) throws -> [String] {
         let wanted = masks.summaries.filter(isWanted)
         let found = all ? wanted : wanted.filter(\.isFitForWork)
         guard found.isEmpty else { return found.map(\.name) }
         throw RequestError(
             .notNow,
             wanted.isEmpty
-                ? "there is no other mask; see `guise masks`"
-                : "no other mask is marked as fit for work; to choose from all: `guise random --all`")
+                ? "there is no mask left; see `guise masks`"
+                : "no mask left is marked as fit for work; to choose from all: `guise \(request.rawValue) --all`")
     }
 
     private func selectRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let names = try candidates(all: all) { $0.hidden.isEmpty && !worn.contains($0.name) }
+        let names = try candidates(for: .random, all: all) { $0.hidden.isEmpty && !worn.contains($0.name) }
         return try replace(with: names.randomElement().map { [MaskSelection($0)] } ?? [])
     }
 
     /// Gives successive people different masks; the sequence repeats after the last mask.
     private func assignRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let personal = try candidates(all: all, \.isPersonal)
+        let personal = try candidates(for: .surprise, all: all, \.isPersonal)
         // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
