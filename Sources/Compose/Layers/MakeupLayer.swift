@@ -15,7 +15,7 @@ struct MakeupLayer: Layer {
     private let bare: FaceUVArt?
     /// How much skin is smoothed, 0...1.
     private let smoothness: Float
-    /// How much the skin's colour is evened out, 0...1.
+    /// How much the skin's colour is evened out, 0...1. The effect is scaled by the larger of this and `smoothness`.
     private let evenness: Float
 
     /// The exponent by which pigment gets darker on darker skin and in dimmer light.
@@ -120,7 +120,8 @@ struct MakeupLayer: Layer {
         let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
         if let bare, let backdrop {
             let how = SkinSmoothing(
-                strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: backdrop.chroma)
+                strength: smoothness * appearance.opacity,
+                evenness: max(smoothness, evenness) * evenness * appearance.opacity, chroma: backdrop.chroma)
             canvas.smooth(how, where: bare, tracked.face, positions)
         }
         if let colors, FaceUVArt.beginLayer(positions, on: &canvas) {

@@ -1,8 +1,8 @@
 /// The settings of skin smoothing.
 public struct SkinSmoothing: Sendable {
-    /// 0...1: the opacity of the smoothed skin. At 1, faint details finer than an eye's width are removed.
+    /// The opacity of the smoothed luma, 0...1. At 1, faint details finer than an eye's width are removed.
     public var strength: Float
-    /// 0...1: how far chroma is moved towards the skin's mean.
+    /// How far chroma is moved towards the skin's mean, 0...1, whatever the strength is.
     public var evenness: Float
     /// The skin's mean U and V.
     public var chroma: SIMD2<Float>
@@ -211,7 +211,7 @@ public struct Smoother: ~Copyable {
                             SIMD16(repeating: 255))
                         let luma = RunSamples(art: times(smoothed, alpha), alpha: alpha)
                         if position.y & shared == 0 {
-                            unsafe blend(luma, tint.samples(alpha), onto: base, layout, at: position)
+                            unsafe blend(luma, tint.samples(m), onto: base, layout, at: position)
                         } else {
                             unsafe blend(luma, onto: base, layout, at: position)
                         }
@@ -316,20 +316,21 @@ private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
 private struct ChromaPull {
     /// U and V, alternating.
     private var mean = SIMD16<UInt16>()
-    /// The part of the smoothing's alpha, in 128ths.
+    /// The evenness, in 256ths.
     private let weight: UInt16
 
     init(_ how: SkinSmoothing) {
         func lanes(_ mean: Float) -> SIMD8<UInt16> { SIMD8(repeating: UInt16(max(0, min(255, mean)))) }
         (mean.evenHalf, mean.oddHalf) = (lanes(how.chroma.x), lanes(how.chroma.y))
-        weight = UInt16(max(0, min(128, how.evenness * 128)))
+        weight = UInt16(max(0, min(256, how.evenness * 256)))
     }
 
+    /// The mean, with the alpha of the skin times the evenness.
     @inline(__always)
-    func samples(_ alpha: SIMD16<UInt16>) -> RunSamples {
+    func samples(_ skin: SIMD16<UInt16>) -> RunSamples {
         // Shared chroma takes the alpha of the first pixel: skin has no edges here.
-        let half = (alpha.evenHalf &* weight) &>> 7
-        var pairs = alpha
+        let half = (skin.evenHalf &* weight) &>> 8
+        var pairs = skin
         (pairs.evenHalf, pairs.oddHalf) = (half, half)
         return RunSamples(art: times(mean, pairs), alpha: pairs)
     }
