@@ -48,9 +48,10 @@ extension Device {
 }
 
 extension Device {
-    /// The kernel's name of a node, such as "video0". `path` may be a link such as those in /dev/v4l/by-id.
+    /// The kernel's name of a node, such as "video0".
+    /// - Parameter path: the node, or a link that leads to it, such as those in /dev/v4l/by-id. Neither need exist.
     public static func node(of path: String) -> String {
-        let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) ?? path
+        let target = (try? resolvedPath(of: path)) ?? path
         return target.split(separator: "/").last.map(String.init) ?? target
     }
 }
