@@ -4,9 +4,9 @@ import Frames
 /// something is wrong.
 public enum PlaceholderImage {
     /// The most characters on a line. Longer text is wrapped between words.
-    private static let lineLength = 58
+    static let lineLength = 58
     /// The most lines below the title. The rest is cut off.
-    private static let maxLines = 5
+    static let maxLines = 5
 
     /// A frame with the placeholder, without the text if it can't be drawn. As slow as `draw`.
     public static func frame(title: String, text: String, _ layout: FrameLayout) -> Frame {
@@ -57,8 +57,9 @@ public enum PlaceholderImage {
             """
     }
 
-    /// Wraps a text into lines.
-    private static func lines(of text: String) -> [String] {
+    /// Wraps a text into at most `maxLines` lines of at most `lineLength` characters. Dots show that there is
+    /// more text.
+    static func lines(of text: String) -> [String] {
         var lines: [String] = []
         for word in text.split(separator: " ") {
             if let last = lines.last, last.count + word.count < lineLength {
@@ -66,7 +67,8 @@ public enum PlaceholderImage {
             } else if lines.count < maxLines {
                 lines.append(String(word.prefix(lineLength)))
             } else {
-                lines[lines.count - 1] = lines[lines.count - 1] + " ..."
+                let end = " ..."
+                lines[lines.count - 1] = lines[lines.count - 1].prefix(lineLength - end.count) + end
                 break
             }
         }
