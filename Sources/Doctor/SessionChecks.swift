@@ -22,16 +22,13 @@ extension Check {
             return result == "start-limit-hit"
                 ? .error(
                     "guise.service failed too often and is no longer started",
-                    fix:
-                        "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket"
-                )
+                    fix: "systemctl --user reset-failed guise.service guise.socket && "
+                        + "systemctl --user start guise.socket")
                 : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
-        if service.isActive {
-            return .ok("guise.service is running" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
-        }
-        if service.isStarting {
-            return .ok("guise.service is starting" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
+        if service.isActive || service.isStarting {
+            let status = service.statusText.isEmpty ? "" : ": \(service.statusText)"
+            return .ok("guise.service is \(service.isActive ? "running" : "starting")\(status)")
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")
@@ -85,7 +82,8 @@ extension Check {
         return isListed
             ? .ok("PipeWire lists \(loopback.path) as a camera")
             : .warning(
-                "PipeWire examined \(loopback.path) before Guise ran: programs that use it, such as Fedora's Firefox, do not list it",
+                "PipeWire examined \(loopback.path) before Guise ran: programs that use it, such as Fedora's Firefox, "
+                    + "do not list it",
                 fix: "systemctl --user restart wireplumber")
     }
 
@@ -95,11 +93,12 @@ extension Check {
         let plugs = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             .filter { $0.count >= 3 && $0[0] == "camera" && $0[1].contains(":") }
         guard !plugs.isEmpty else { return nil }
-        let shut = plugs.filter { $0[2] == "-" }.map { $0[1] }
-        guard let first = shut.first else { return .ok("all \(plugs.count) snaps that use a camera have access to it") }
-        let names = shut.compactMap { $0.split(separator: ":").first.map(String.init) }
+        let denied = plugs.filter { $0[2] == "-" }.map { $0[1] }
+        guard !denied.isEmpty else { return .ok("all \(plugs.count) snaps that use a camera have access to it") }
+        let names = denied.compactMap { $0.split(separator: ":").first.map(String.init) }
         return .warning(
-            "\(names.joined(separator: ", ")): snaps without access to the camera", fix: "sudo snap connect \(first)")
+            "\(names.joined(separator: ", ")): snaps without access to the camera",
+            fix: denied.map { "sudo snap connect \($0)" }.joined(separator: " && "))
     }
 
     /// Flathub applications that make video calls or record.
@@ -111,10 +110,8 @@ extension Check {
     ]
 
     static let flatpak = Check("flatpak") { system in
-        let folders =
-            ["/var/lib/flatpak"]
-            + [system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
-        var (found, shut): ([String], [String]) = ([], [])
+        let folders = ["/var/lib/flatpak", system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
+        var (found, denied): ([String], [String]) = ([], [])
         for name in callers {
             let own = folders.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
@@ -123,15 +120,15 @@ extension Check {
             let overrides = folders.flatMap { folder in
                 ["global", name].compactMap { system.text("\(folder)/overrides/\($0)") }
             }
-            if !allowsDevices(own + overrides) { shut.append(name) }
+            if !allowsDevices(own + overrides) { denied.append(name) }
         }
         guard !found.isEmpty else { return nil }
-        guard let first = shut.first else {
+        guard !denied.isEmpty else {
             return .ok("all \(found.count) Flatpaks that make calls have access to devices")
         }
         return .warning(
-            "\(shut.joined(separator: ", ")): Flatpaks without access to cameras",
-            fix: "flatpak override --user --device=all \(first)")
+            "\(denied.joined(separator: ", ")): Flatpaks without access to cameras",
+            fix: denied.map { "flatpak override --user --device=all \($0)" }.joined(separator: " && "))
     }
 
     /// Whether Flatpak key files grant `devices=all`. Later files take precedence; "!all" revokes it.
