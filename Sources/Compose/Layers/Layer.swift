@@ -36,7 +36,7 @@ extension PictureLayer {
 /// What a background promises and needs.
 public struct BackgroundRole: Sendable {
     /// Whether everybody but the person with the largest face belongs to the background.
-    let leavesLargestAlone: Bool
+    let keepsMainPersonOnly: Bool
     /// Whether nothing of the room is left.
     let hidesRoom: Bool
     /// What is wrong with the layer, for the user; nil if nothing is.
