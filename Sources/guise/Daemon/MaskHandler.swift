@@ -63,20 +63,20 @@ struct MaskHandler {
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
-            let rivals = selections.map(\.mask).filter {
+            let sameKind = selections.map(\.mask).filter {
                 !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
             }
             let isRoomHidden = hiding(name).contains(.room)
-            let old = rivals.filter { rival in
-                let isBackground = kinds.contains(.background) && summaries[rival]?.kinds.contains(.background) == true
-                return hiding(rival).isDisjoint(
+            let displaced = sameKind.filter { other in
+                let isBackground = kinds.contains(.background) && summaries[other]?.kinds.contains(.background) == true
+                return hiding(other).isDisjoint(
                     with: isRoomHidden || isBackground ? [.faces, .bystanders] : [.faces, .bystanders, .room])
             }
-            kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
-            let index = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
+            kept += sameKind.filter { !displaced.contains($0) && !kept.contains($0) }
+            let index = selections.firstIndex { displaced.contains($0.mask) } ?? selections.endIndex
             selections.insert(masks.remembered(name), at: index)
-            selections.removeAll { old.contains($0.mask) }
-            replaced += old
+            selections.removeAll { displaced.contains($0.mask) }
+            replaced += displaced
         }
         try masks.select(selections)
         return WornReply(selections, kept: kept, replaced: replaced)
@@ -139,7 +139,7 @@ struct MaskHandler {
         let personal = try candidates(for: .surprise, all: all, \.isPersonal)
         // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
-        let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
+        let names = (fresh.count >= Self.maxSurpriseMasks ? fresh : personal).shuffled().prefix(Self.maxSurpriseMasks)
         return try replace(
             with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)
@@ -150,7 +150,7 @@ struct MaskHandler {
 
     /// The number of masks, as many as there are often faces in front of a camera. Each mask takes memory and time to
     /// load.
-    private static let rounds = 4
+    private static let maxSurpriseMasks = 4
 
     /// Selects the next or previous mask in the order of names, cyclically. Masks that hide something are selected and
     /// removed only by name.
