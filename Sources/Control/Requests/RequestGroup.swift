@@ -49,13 +49,13 @@ extension Fields {
     }
 }
 
-/// A group as one of the cases of `Whole`.
-struct RequestParser<Whole>: Sendable {
+/// A group as one of the cases of `Content`.
+struct RequestParser<Content>: Sendable {
     let help: [(name: String, help: RequestHelp)]
     /// Reads the request of a name; nil if the group has none of this name.
-    let parse: @Sendable (String, inout Fields) throws -> Whole?
+    let parse: @Sendable (String, inout Fields) throws -> Content?
 
-    init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Whole) {
+    init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Content) {
         help = Group.Name.allCases.map { ($0.rawValue, Group.help($0)) }
         parse = { name, fields in try Group.Name(rawValue: name).map { wrap(try Group($0, &fields)) } }
     }
