@@ -5,19 +5,20 @@ import SystemKit
 struct ThumbnailCache {
     /// Nil: nothing is stored.
     private let folder: String?
-    /// All that the thumbnails have in common: this program, and the files that it needs for them.
-    private let common: String
+    /// All that the thumbnails have in commonVersions: this program, and the files that it needs for them.
+    private let commonVersions: String
 
     /// - Parameter files: those that are needed for each thumbnail.
     init(folder: String?, files: [String]) {
         self.folder = folder
-        common = (["/proc/self/exe"] + files).map { FileVersion($0)?.description ?? "no \($0)" }.joined(separator: "\n")
+        commonVersions = (["/proc/self/exe"] + files).map { FileVersion($0)?.description ?? "no \($0)" }.joined(
+            separator: "\n")
     }
 
     /// The stored thumbnail; nil if there is none of these versions of the mask's files.
     func read(_ mask: String, _ versions: [FileVersion]) -> [UInt8]? {
         guard let path = path(of: mask), mayExist(path), let bytes = try? contents(of: path),
-            let end = bytes.firstIndex(of: 0), bytes[..<end].elementsEqual(head(versions).utf8)
+            let end = bytes.firstIndex(of: 0), bytes[..<end].elementsEqual(header(versions).utf8)
         else { return nil }
         return Array(bytes[(end + 1)...])
     }
@@ -26,13 +27,13 @@ struct ThumbnailCache {
     func write(_ jpeg: [UInt8], of mask: String, _ versions: [FileVersion]) {
         guard let folder, let path = path(of: mask) else { return }
         try? makeOwnFolders(folder)
-        try? writeOwnFile(Array(head(versions).utf8) + [0] + jpeg, to: path, overwrites: true)
+        try? writeOwnFile(Array(header(versions).utf8) + [0] + jpeg, to: path, overwrites: true)
     }
 
     /// A mask's name is that of its folder, so it has no slash.
     private func path(of mask: String) -> String? { folder.map { "\($0)/\(mask)" } }
 
-    private func head(_ versions: [FileVersion]) -> String {
-        ([common] + versions.map(\.description)).joined(separator: "\n")
+    private func header(_ versions: [FileVersion]) -> String {
+        ([commonVersions] + versions.map(\.description)).joined(separator: "\n")
     }
 }
