@@ -11,7 +11,7 @@ import CScale
     /// The length of each of these rows.
     private let lineLength: Int
     /// The numbers of these rows in the picture; -1: none.
-    private var held = [6 of Int](repeating: -1)
+    private var filteredRows = [6 of Int](repeating: -1)
     /// The samples of a row that aren't side by side in the picture.
     private var gathered: [UInt8]
 
@@ -30,7 +30,7 @@ import CScale
     /// Begins a picture.
     /// - Parameter hasMoved: whether the filters have changed since the last one.
     mutating func begin(_ luma: PlaneFilter, _ chroma: PlaneFilter, hasMoved: Bool) {
-        held = [6 of Int](repeating: -1)
+        filteredRows = [6 of Int](repeating: -1)
         guard hasMoved else { return }
         self.luma.set(luma.columns)
         self.chroma.set(chroma.columns)
@@ -149,8 +149,8 @@ import CScale
         _ component: Int, _ source: UnsafePointer<UInt8>, _ site: SampleSite, _ filter: PlaneFilter, _ line: Int
     ) {
         let slot = slot(component, line)
-        guard held[slot] != line else { return }
-        held[slot] = line
+        guard filteredRows[slot] != line else { return }
+        filteredRows[slot] = line
         let count = filter.columns.samples.count
         let start = unsafe source + site.offset + filter.columns.samples.lowerBound * site.step + line * site.stride
         let into = slot * lineLength
