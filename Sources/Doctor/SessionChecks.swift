@@ -102,7 +102,7 @@ extension Check {
     }
 
     /// Flathub applications that make video calls or record.
-    private static let callers = [
+    private static let callApplications = [
         "com.brave.Browser", "com.discordapp.Discord", "com.github.IsmaelMartinez.teams_for_linux", "com.google.Chrome",
         "com.microsoft.Edge", "com.obsproject.Studio", "com.slack.Slack", "dev.vencord.Vesktop", "im.riot.Riot",
         "io.github.ungoogled_software.ungoogled_chromium", "org.chromium.Chromium", "org.jitsi.jitsi-meet",
@@ -112,7 +112,7 @@ extension Check {
     static let flatpak = Check("flatpak") { system in
         let folders = ["/var/lib/flatpak", system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
         var (found, denied): ([String], [String]) = ([], [])
-        for name in callers {
+        for name in callApplications {
             let own = folders.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
