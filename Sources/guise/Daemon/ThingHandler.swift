@@ -12,7 +12,7 @@ struct ThingHandler {
     let mailbox: Mailbox
 
     /// The pictures that are taken of what is held up, and how many seconds that may take.
-    private static let (lessonPictures, timeout) = (3, 15.0)
+    private static let (cameraPictures, timeout) = (3, 15.0)
 
     func handle(_ request: ThingRequest) throws -> Answer {
         switch request {
@@ -67,11 +67,11 @@ struct ThingHandler {
     }
 
     private func teachFromCamera(_ name: String) throws -> TaughtReply {
-        let collected = mailbox.observe { library.recognizer.collect(Self.lessonPictures, seconds: Self.timeout) }
+        let collected = mailbox.observe { library.recognizer.collect(Self.cameraPictures, seconds: Self.timeout) }
         guard let cutouts = collected else {
             throw RequestError(.notNow, "something is being taught already; try again in a moment")
         }
-        guard cutouts.count == Self.lessonPictures else {
+        guard cutouts.count == Self.cameraPictures else {
             guard mailbox.lastStatus.camera != .lost else {
                 throw RequestError(.notNow, "there is no picture: the camera is missing or in use")
             }
