@@ -5,13 +5,18 @@ import V4L2
 
 /// The conversion from a camera's bytes to a frame.
 enum FrameDecoder: ~Copyable, Sendable {
-    /// None: the bytes are the frame.
+    /// The bytes are the frame.
     case none
+    /// The bytes are a JPEG.
     case jpeg(JPEGDecoder)
+    /// libv4lconvert converts the bytes.
     case converted(FormatConverter)
 
+    /// The decoder for a camera's format.
+    /// - Parameter descriptor: of the camera, which libv4lconvert may ask about the format.
     /// - Throws: `Problem` of kind `unusable` if the format is not supported, or `system`.
     init(_ format: StreamFormat, descriptor: CInt) throws(Problem) {
+        // Pixels share chroma in pairs.
         let isLargeEnough = format.width > 1 && format.height > 1
         if format.layout != nil {
             self = .none
@@ -26,7 +31,8 @@ enum FrameDecoder: ~Copyable, Sendable {
         }
     }
 
-    /// The layout of the decoded frames. For JPEG it is what nearly all cameras send, until the first frame is decoded.
+    /// The layout of the decoded frames. A JPEG's layout is known when it is decoded; until then this is the most
+    /// common one.
     func layout(of format: StreamFormat) -> FrameLayout {
         switch self {
         case .converted(let converter): converter.layout

@@ -12,7 +12,7 @@ public struct FaceZoom: Sendable {
 
     /// The part of the picture that may be shown, in pixels.
     private let whole: Rect
-    /// The largest zoom.
+    /// The largest magnification, at least 1.
     private let maxZoom: Float
     /// The current view.
     private var view: View
@@ -22,8 +22,9 @@ public struct FaceZoom: Sendable {
     private var target: View
     /// Whether the view is following a head that left the central band.
     private var isFollowing = false
-    /// The face that is followed, and when it was last seen.
+    /// The face that is followed, and when it was last seen, in seconds.
     private var face: (id: Int, seen: Double)?
+    /// The last frame's time in seconds; nil before the first.
     private var time: Double?
 
     /// The head's height from crown to chin, relative to the view's height.
@@ -54,7 +55,7 @@ public struct FaceZoom: Sendable {
     /// Starts with the whole part.
     /// - Parameters:
     ///   - part: what may be shown, in pixels of the frames in which faces are searched.
-    ///   - maxZoom: the largest zoom.
+    ///   - maxZoom: the largest magnification, at least 1.
     public init(in part: PixelRect, maxZoom: Double) {
         whole = Rect(part)
         self.maxZoom = Float(maxZoom)
@@ -64,7 +65,7 @@ public struct FaceZoom: Sendable {
 
     /// Moves the view for the next frame. It always has the shape of the whole part.
     /// - Parameters:
-    ///   - faces: of the frame, in its pixels.
+    ///   - faces: the frame's faces, in its pixels.
     ///   - time: seconds, by the source's clock.
     /// - Returns: the view, in pixels.
     public mutating func update(_ faces: borrowing [Face], at time: Double) -> Rect {
@@ -134,6 +135,7 @@ public struct FaceZoom: Sendable {
         }
     }
 
+    /// The current view as a rectangle, in pixels.
     private var shown: Rect {
         // Rounding must not move the view outside the part.
         let part = min(1, view.z / whole.width)

@@ -14,6 +14,7 @@ struct InstalledFile: Equatable {
     let text: String
 
     enum State: Equatable {
+        /// There is no file.
         case absent
         /// Written by Guise and not changed since.
         case ours

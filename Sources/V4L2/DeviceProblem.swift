@@ -4,8 +4,10 @@ import SystemKit
 
 extension Device {
     /// The `Problem` for an `errno` on this device, with its fix.
+    /// - Parameter what: what failed, such as "could not read from /dev/video0".
     public func problem(_ code: CInt, _ what: String) -> Problem { Self.problem(code, what, path: path) }
 
+    /// The `Problem` for an `errno` on a node.
     /// - Parameter opening: whether the node was being opened: "no such device" then means that there never was one.
     static func problem(_ code: CInt, _ what: String, path: String, opening: Bool = false) -> Problem {
         switch code {

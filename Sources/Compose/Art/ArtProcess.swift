@@ -12,8 +12,8 @@ enum ArtProcess {
     /// The child; nil if none is running. Locked while it works, so there is one request at a time.
     private static let working = Mutex<Child?>(nil)
 
-    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
-    /// more than a minute next to a dozen busy programs; this is for a child that something else has stopped.
+    /// Milliseconds of wall-clock time to wait for a reply, in case the child is stopped. The child itself limits its
+    /// CPU time to 4 s, which can take more than a minute next to a dozen busy programs.
     fileprivate static let timeout: CInt = 600_000
 
     /// Draws an SVG, or decodes a PNG or JPEG.
@@ -57,6 +57,8 @@ enum ArtProcess {
         return try send(request, bytes, broken: broken).bytes
     }
 
+    /// Has the child do one task, and starts it if it isn't running.
+    /// - Parameter broken: makes the error from what is wrong with the art.
     private static func send(
         _ request: cart_request, _ bytes: [UInt8], broken: (String) -> Problem
     ) throws(Problem) -> (reply: cart_reply, bytes: [UInt8]) {

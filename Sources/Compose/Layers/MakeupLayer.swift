@@ -51,7 +51,7 @@ struct MakeupLayer: Layer {
             colors = FaceUVArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
-            // It is only drawn on the smoother's reduced picture.
+            // A third of the density, since it is only drawn on the smoother's reduced picture.
             let art = try Art(svg: drawing.bareSkin, density: density / 3, range: context.target.range) {
                 edges.fadeEdges(&$0)
             }

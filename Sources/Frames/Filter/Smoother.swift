@@ -55,7 +55,7 @@ public struct Smoother: ~Copyable {
         guard !region.isEmpty else { return nil }
         self.region = region
         reduction = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
-        // One more on the right and below, to interpolate towards.
+        // One more on the right and below for an incomplete block, and one to interpolate towards.
         (width, height) = (region.width / reduction + 2, region.height / reduction + 2)
         growBuffers(width * height, region.width + 2 * runLength)
         let all = PixelRect(x: 0, y: 0, width: width, height: height)

@@ -47,7 +47,7 @@ struct MaskHandler {
     /// Puts masks on. Masks that are on already keep their options and their place.
     /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide
     ///   faces or bystanders. One that hides the room gives way only to another that does, or to another background.
-    ///   The new mask takes the place of the first of them.
+    ///   The new mask takes the place of the first one that it replaces.
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
@@ -56,9 +56,8 @@ struct MaskHandler {
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
             if let index = selections.firstIndex(where: { $0.mask == name }) {
-                // A mask that is put on by name is for everybody.
+                // A mask that is put on by name is for everybody, and if it hides something, opaque.
                 selections[index].personSlot = nil
-                // Nor is one half on that is to hide something.
                 if !hiding(name).isEmpty { selections[index].opacity = 1 }
                 continue
             }
@@ -148,8 +147,8 @@ struct MaskHandler {
             })
     }
 
-    /// The number of masks, as many as there are often faces in front of a camera. Each mask takes memory and time to
-    /// load.
+    /// The most masks that `surprise` gives: there are rarely more faces in front of a camera, and each mask takes
+    /// memory and time to load.
     private static let maxSurpriseMasks = 4
 
     /// Selects the next or previous mask in the order of names, cyclically. Masks that hide something are selected and
