@@ -54,9 +54,7 @@ extension Check {
         case .refused: return .warning("\(path) was left behind by a daemon that has ended", fix: restart)
         case .silent: return .error("the daemon at \(path) does not answer", fix: restart)
         case .line(let line):
-            guard let answer = try? JSON(Array(line.utf8), file: path), case .object(let members) = answer.value,
-                members.contains(where: { $0.key == "ok" })
-            else {
+            guard let answer = try? JSON(Array(line.utf8), file: path), answer["ok"] != nil else {
                 return .error(
                     "the process that listens at \(path) is not a daemon of this version: \(brief(line))", fix: restart)
             }
@@ -75,9 +73,9 @@ extension Check {
         }
         let isListed = objects.contains { object in
             let properties = object["info"]?["props"]
-            guard properties?["media.class"]?.text == "Video/Source" else { return false }
-            return properties?["api.v4l2.path"]?.text == loopback.path
-                || properties?["object.path"]?.text == "v4l2:\(loopback.path)"
+            guard properties?["media.class"]?.string == "Video/Source" else { return false }
+            return properties?["api.v4l2.path"]?.string == loopback.path
+                || properties?["object.path"]?.string == "v4l2:\(loopback.path)"
         }
         return isListed
             ? .ok("PipeWire lists \(loopback.path) as a camera")
@@ -140,18 +138,5 @@ extension Check {
             if words.contains("!all") { isAllowed = false }
         }
         return isAllowed
-    }
-}
-
-extension JSON {
-    /// The value of a key; nil if this is not an object or has no such key.
-    fileprivate subscript(key: String) -> JSON? {
-        guard case .object(let members) = value else { return nil }
-        return members.first { $0.key == key }?.value
-    }
-
-    /// The string value; nil if this is not a string.
-    fileprivate var text: String? {
-        if case .string(let text) = value { text } else { nil }
     }
 }
