@@ -11,12 +11,12 @@ public struct Clip: FrameSource, ~Copyable {
     public let layout: FrameLayout
     /// Frames per second; nil for photos.
     public let rate: Double?
-    /// The current decoder's pipe, or after the end of its output its standard error, until it exits. It changes when a
-    /// looped clip restarts, and is nil after the end.
+    /// The descriptor to poll: the current decoder's output, and after the output's end, until the decoder exits, its
+    /// standard error. It changes when a looped clip restarts, and is nil after the end.
     public private(set) var descriptor: CInt?
     /// The number of frames that were cut off at the clip's end.
     public private(set) var damaged = 0
-    /// What was wrong with a clip's pictures; nil if nothing is known.
+    /// What is wrong with the file's pictures, for the user; nil if nothing is known.
     public private(set) var warning: String?
 
     private let file: MediaFile
@@ -66,7 +66,7 @@ public struct Clip: FrameSource, ~Copyable {
         self.decoder = consume decoder
     }
 
-    /// The clip for the user, such as "talk.mp4, h264 1280x720 at 30.0 fps".
+    /// A description for the user, such as "talk.mp4, h264 1280x720 at 30.0 fps".
     public var description: String {
         let rate = rate.map { " at \(($0 * 100).rounded() / 100) fps" } ?? ""
         return "\(file.name), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
@@ -78,7 +78,7 @@ public struct Clip: FrameSource, ~Copyable {
     /// Whether the file is a single picture.
     public var isPhoto: Bool { file.isPhoto }
 
-    /// The number of frames, as far as the file tells.
+    /// The number of frames according to the file; nil if it isn't known.
     public var expectedFrames: Int? { file.expected }
 
     /// Lends the next frame once it is complete. Does not block.
@@ -88,7 +88,7 @@ public struct Clip: FrameSource, ~Copyable {
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> FrameResult {
         if file.isPhoto, delivered > 0 {
-            // It remains in `frame`. A decoder says what was wrong with it when it exits.
+            // The picture remains in `frame`. What is wrong with it is known once the decoder has exited.
             if let (exit, lines) = finishDecoder(), let damage = damage(exit, lines) {
                 warning = "\(file.name) is damaged: \(damage)"
             }
@@ -147,7 +147,9 @@ public struct Clip: FrameSource, ~Copyable {
         while try withNextFrame(body) {}
     }
 
-    /// Lends the last frame again, until data of the next one arrives.
+    /// Lends the last frame again.
+    /// - Returns: false, without calling `body`, before the first frame and once data of the next one has arrived.
+    /// - Throws: what `body` throws.
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
@@ -175,7 +177,7 @@ public struct Clip: FrameSource, ~Copyable {
         nextDecoder = try? file.decode()
     }
 
-    /// Reaps the decoder if it has exited. The frame loop must not wait for that, so that this doesn't either.
+    /// Reaps the decoder if it has exited. Never waits, because the frame loop calls it.
     /// - Returns: nil if it hasn't exited yet. One that takes too long is killed.
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lines: [String])? {
         guard var ending = decoder.take() else { return nil }

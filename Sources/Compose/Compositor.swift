@@ -104,10 +104,10 @@ public struct Compositor: ~Copyable {
         return false
     }
 
-    /// Whether backgrounds leave the largest person alone.
-    private var showsLargestAlone: Bool {
+    /// Whether a background keeps only the main person, not everybody.
+    private var showsMainPersonOnly: Bool {
         for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers where layer.background?.leavesLargestAlone == true { return true }
+            for layer in mask.layers where layer.background?.keepsMainPersonOnly == true { return true }
         }
         return false
     }
@@ -228,7 +228,7 @@ public struct Compositor: ~Copyable {
         let hasBehind = has(.behind)
         guard hasBehind || has(.background) else { return }
         canvas.outline.update(
-            canvas.frame, model, showing: showsLargestAlone ? .mainPerson : .everybody, heads: heads, at: time)
+            canvas.frame, model, showing: showsMainPersonOnly ? .mainPerson : .everybody, heads: heads, at: time)
         drawLayers(.background, on: &canvas, elapsed: elapsed)
         guard hasBehind else { return }
         canvas.savePeople()

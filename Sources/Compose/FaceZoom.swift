@@ -12,7 +12,7 @@ public struct FaceZoom: Sendable {
 
     /// The part of the picture that may be shown, in pixels.
     private let whole: Rect
-    /// The largest zoom.
+    /// The largest magnification, at least 1.
     private let maxZoom: Float
     /// The current view.
     private var view: View
@@ -22,25 +22,26 @@ public struct FaceZoom: Sendable {
     private var target: View
     /// Whether the view is following a head that left the central band.
     private var isFollowing = false
-    /// The face that is followed, and when it was last seen.
+    /// The face that is followed, and when it was last seen, in seconds.
     private var face: (id: Int, seen: Double)?
+    /// The last frame's time in seconds; nil before the first.
     private var time: Double?
 
     /// The head's height from crown to chin, relative to the view's height.
-    private static let headHeight: Float = 1.0 / 3
+    private static let headPerView: Float = 1.0 / 3
     /// Height from crown to chin in eye distances, that of `HeadOutline`'s ellipsoid.
-    private static let head: Float = 4.12
+    private static let headHeight: Float = 4.12
     /// The ellipsoid's centre in head space.
-    private static let middle: SIMD3<Float> = [0, 0, 0.75]
+    private static let headCenter: SIMD3<Float> = [0, 0, 0.75]
     /// How far the head's centre is above the view's, relative to the view's height. Shoulders need more room than
     /// hats.
-    private static let above: Float = 0.05
+    private static let headOffset: Float = 0.05
     /// How far the head may move from its intended position before the view follows, relative to the view's size.
-    private static let band: Float = 0.1
+    private static let positionBand: Float = 0.1
     /// How much the head may be too large or too small, as a natural logarithm of the ratio.
     private static let sizeBand: Float = 0.18
     /// The distance to the target at which the view has caught up, relative to the view's width.
-    private static let caught: Float = 0.02
+    private static let caughtUpDistance: Float = 0.02
     /// The spring's angular frequency, in radians per second: 98 % of a step is done in 1.2 s.
     private static let frequency: Float = 5
     /// Distance, relative to the view's width, and speed, in view widths per second, at which the view stops. The
@@ -49,12 +50,12 @@ public struct FaceZoom: Sendable {
     /// Seconds for which the view waits for a face that isn't seen.
     private static let timeout = 2.0
     /// The most seconds between two frames that count as time to move in.
-    private static let longest = 0.1
+    private static let maxElapsed = 0.1
 
     /// Starts with the whole part.
     /// - Parameters:
     ///   - part: what may be shown, in pixels of the frames in which faces are searched.
-    ///   - maxZoom: the largest zoom.
+    ///   - maxZoom: the largest magnification, at least 1.
     public init(in part: PixelRect, maxZoom: Double) {
         whole = Rect(part)
         self.maxZoom = Float(maxZoom)
@@ -64,11 +65,11 @@ public struct FaceZoom: Sendable {
 
     /// Moves the view for the next frame. It always has the shape of the whole part.
     /// - Parameters:
-    ///   - faces: of the frame, in its pixels.
+    ///   - faces: the frame's faces, in its pixels.
     ///   - time: seconds, by the source's clock.
     /// - Returns: the view, in pixels.
     public mutating func update(_ faces: borrowing [Face], at time: Double) -> Rect {
-        let elapsed = Float(self.time.map { max(0, min(time - $0, Self.longest)) } ?? 0)
+        let elapsed = Float(self.time.map { max(0, min(time - $0, Self.maxElapsed)) } ?? 0)
         self.time = time
         if let head = largest(faces) {
             face = (head.id, time)
@@ -98,15 +99,15 @@ public struct FaceZoom: Sendable {
 
     /// The intended view for a head.
     private func view(for head: HeadPlacement) -> View {
-        let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), maxZoom))
+        let zoom = max(1, min(Self.headPerView * whole.height / max(Self.headHeight * head.scale, 1), maxZoom))
         let (width, height) = (whole.width / zoom, whole.height / zoom)
-        let middle = head(Self.middle)
+        let middle = head(Self.headCenter)
         func clamped(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
             max(start + own / 2, min(value, start + length - own / 2))
         }
         return View(
             clamped(middle.x, whole.x, whole.width, width),
-            clamped(middle.y + Self.above * height, whole.y, whole.height, height), width)
+            clamped(middle.y + Self.headOffset * height, whole.y, whole.height, height), width)
     }
 
     private var heightPerWidth: Float { whole.height / whole.width }
@@ -115,7 +116,7 @@ public struct FaceZoom: Sendable {
     private func isOut(_ wanted: View) -> Bool {
         let off = wanted - target
         let ratio = wanted.z / target.z
-        return abs(off.x) > Self.band * target.z || abs(off.y) > Self.band * target.z * heightPerWidth
+        return abs(off.x) > Self.positionBand * target.z || abs(off.y) > Self.positionBand * target.z * heightPerWidth
             || max(ratio, 1 / ratio) > exp(Self.sizeBand)
     }
 
@@ -128,12 +129,13 @@ public struct FaceZoom: Sendable {
         speed = (speed - push * Self.frequency) * decay
         let left = view - target
         func largest(_ v: View) -> Float { max(abs(v.x), abs(v.y), abs(v.z)) }
-        if largest(left) < Self.caught * view.z { isFollowing = false }
+        if largest(left) < Self.caughtUpDistance * view.z { isFollowing = false }
         if largest(left) < Self.nearEnough * view.z, largest(speed) < Self.slowEnough * view.z {
             (view, speed) = (target, .zero)
         }
     }
 
+    /// The current view as a rectangle, in pixels.
     private var shown: Rect {
         // Rounding must not move the view outside the part.
         let part = min(1, view.z / whole.width)

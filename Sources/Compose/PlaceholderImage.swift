@@ -1,14 +1,13 @@
 import Frames
 
-/// An image with a text, which the output shows when there is no face to show: nobody is watching, Guise is paused, or
-/// something is wrong.
+/// An image with a text that replaces the picture: nobody is watching, Guise is paused, or something is wrong.
 public enum PlaceholderImage {
     /// The most characters on a line. Longer text is wrapped between words.
-    private static let lineLength = 58
+    static let lineLength = 58
     /// The most lines below the title. The rest is cut off.
-    private static let maxLines = 5
+    static let maxLines = 5
 
-    /// A frame with the placeholder, without the text if it can't be drawn. As slow as `draw`.
+    /// A frame with the placeholder, without the text if it can't be drawn. Takes as long as `draw`.
     public static func frame(title: String, text: String, _ layout: FrameLayout) -> Frame {
         var frame = Frame(layout)
         try? draw(title: title, text: text, into: &frame)
@@ -57,8 +56,9 @@ public enum PlaceholderImage {
             """
     }
 
-    /// Wraps a text into lines.
-    private static func lines(of text: String) -> [String] {
+    /// Wraps a text into at most `maxLines` lines of at most `lineLength` characters. Dots show that there is more
+    /// text.
+    static func lines(of text: String) -> [String] {
         var lines: [String] = []
         for word in text.split(separator: " ") {
             if let last = lines.last, last.count + word.count < lineLength {
@@ -66,7 +66,8 @@ public enum PlaceholderImage {
             } else if lines.count < maxLines {
                 lines.append(String(word.prefix(lineLength)))
             } else {
-                lines[lines.count - 1] = lines[lines.count - 1] + " ..."
+                let end = " ..."
+                lines[lines.count - 1] = lines[lines.count - 1].prefix(lineLength - end.count) + end
                 break
             }
         }

@@ -1,9 +1,9 @@
 import Frames
 import SystemKit
 
-/// Converts a source's frames to an output's size and format: scaled with their aspect ratio kept, with black bars, as
-/// letterbox or pillarbox. Or shows a part of each frame, which may move from frame to frame. Owns its buffers and
-/// allocates nothing after `init`.
+/// Converts a source's frames to an output's size and format. The picture keeps its aspect ratio, between black bars
+/// (letterbox or pillarbox). Instead of the whole frame it can show a part, which may move from frame to frame. Owns
+/// its buffers and allocates nothing after `init`.
 public struct Scaler: ~Copyable {
     /// The layout of the input frames.
     public let input: FrameLayout

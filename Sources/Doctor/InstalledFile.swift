@@ -14,6 +14,7 @@ struct InstalledFile: Equatable {
     let text: String
 
     enum State: Equatable {
+        /// There is no file.
         case absent
         /// Written by Guise and not changed since.
         case ours
@@ -24,7 +25,7 @@ struct InstalledFile: Equatable {
     init(path: String, body: String) {
         self.path = path
         let body = body.hasSuffix("\n") ? body : "\(body)\n"
-        text = body + Self.mark(of: body) + "\n"
+        text = body + Self.checksumLine(of: body) + "\n"
     }
 
     /// The state of a file with this text; nil if there is no file.
@@ -32,11 +33,11 @@ struct InstalledFile: Equatable {
         guard let text else { return .absent }
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.popLast() == "", let last = lines.popLast() else { return .edited }
-        return last == mark(of: lines.joined(separator: "\n") + "\n") ? .ours : .edited
+        return last == checksumLine(of: lines.joined(separator: "\n") + "\n") ? .ours : .edited
     }
 
     /// The checksum line: a comment in systemd units and in all three shells.
-    private static func mark(of body: String) -> String {
+    private static func checksumLine(of body: String) -> String {
         "# written by guise install, check \(fingerprint(of: body))"
     }
 }

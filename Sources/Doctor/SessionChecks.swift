@@ -22,16 +22,13 @@ extension Check {
             return result == "start-limit-hit"
                 ? .error(
                     "guise.service failed too often and is no longer started",
-                    fix:
-                        "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket"
-                )
+                    fix: "systemctl --user reset-failed guise.service guise.socket && "
+                        + "systemctl --user start guise.socket")
                 : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
-        if service.isActive {
-            return .ok("guise.service is running" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
-        }
-        if service.isStarting {
-            return .ok("guise.service is starting" + (service.statusText.isEmpty ? "" : ": \(service.statusText)"))
+        if service.isActive || service.isStarting {
+            let status = service.statusText.isEmpty ? "" : ": \(service.statusText)"
+            return .ok("guise.service is \(service.isActive ? "running" : "starting")\(status)")
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")
@@ -57,9 +54,7 @@ extension Check {
         case .refused: return .warning("\(path) was left behind by a daemon that has ended", fix: restart)
         case .silent: return .error("the daemon at \(path) does not answer", fix: restart)
         case .line(let line):
-            guard let answer = try? JSON(Array(line.utf8), file: path), case .object(let members) = answer.value,
-                members.contains(where: { $0.key == "ok" })
-            else {
+            guard let answer = try? JSON(Array(line.utf8), file: path), answer["ok"] != nil else {
                 return .error(
                     "the process that listens at \(path) is not a daemon of this version: \(brief(line))", fix: restart)
             }
@@ -78,14 +73,15 @@ extension Check {
         }
         let isListed = objects.contains { object in
             let properties = object["info"]?["props"]
-            guard properties?["media.class"]?.text == "Video/Source" else { return false }
-            return properties?["api.v4l2.path"]?.text == loopback.path
-                || properties?["object.path"]?.text == "v4l2:\(loopback.path)"
+            guard properties?["media.class"]?.string == "Video/Source" else { return false }
+            return properties?["api.v4l2.path"]?.string == loopback.path
+                || properties?["object.path"]?.string == "v4l2:\(loopback.path)"
         }
         return isListed
             ? .ok("PipeWire lists \(loopback.path) as a camera")
             : .warning(
-                "PipeWire examined \(loopback.path) before Guise ran: programs that use it, such as Fedora's Firefox, do not list it",
+                "PipeWire examined \(loopback.path) before Guise ran: programs that use it, such as Fedora's Firefox, "
+                    + "do not list it",
                 fix: "systemctl --user restart wireplumber")
     }
 
@@ -95,15 +91,16 @@ extension Check {
         let plugs = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             .filter { $0.count >= 3 && $0[0] == "camera" && $0[1].contains(":") }
         guard !plugs.isEmpty else { return nil }
-        let shut = plugs.filter { $0[2] == "-" }.map { $0[1] }
-        guard let first = shut.first else { return .ok("all \(plugs.count) snaps that use a camera have access to it") }
-        let names = shut.compactMap { $0.split(separator: ":").first.map(String.init) }
+        let denied = plugs.filter { $0[2] == "-" }.map { $0[1] }
+        guard !denied.isEmpty else { return .ok("all \(plugs.count) snaps that use a camera have access to it") }
+        let names = denied.compactMap { $0.split(separator: ":").first.map(String.init) }
         return .warning(
-            "\(names.joined(separator: ", ")): snaps without access to the camera", fix: "sudo snap connect \(first)")
+            "\(names.joined(separator: ", ")): snaps without access to the camera",
+            fix: denied.map { "sudo snap connect \($0)" }.joined(separator: " && "))
     }
 
     /// Flathub applications that make video calls or record.
-    private static let callers = [
+    private static let callApplications = [
         "com.brave.Browser", "com.discordapp.Discord", "com.github.IsmaelMartinez.teams_for_linux", "com.google.Chrome",
         "com.microsoft.Edge", "com.obsproject.Studio", "com.slack.Slack", "dev.vencord.Vesktop", "im.riot.Riot",
         "io.github.ungoogled_software.ungoogled_chromium", "org.chromium.Chromium", "org.jitsi.jitsi-meet",
@@ -111,11 +108,9 @@ extension Check {
     ]
 
     static let flatpak = Check("flatpak") { system in
-        let folders =
-            ["/var/lib/flatpak"]
-            + [system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
-        var (found, shut): ([String], [String]) = ([], [])
-        for name in callers {
+        let folders = ["/var/lib/flatpak", system.path(.data).map { "\($0)/flatpak" }].compactMap { $0 }
+        var (found, denied): ([String], [String]) = ([], [])
+        for name in callApplications {
             let own = folders.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
@@ -123,15 +118,15 @@ extension Check {
             let overrides = folders.flatMap { folder in
                 ["global", name].compactMap { system.text("\(folder)/overrides/\($0)") }
             }
-            if !allowsDevices(own + overrides) { shut.append(name) }
+            if !allowsDevices(own + overrides) { denied.append(name) }
         }
         guard !found.isEmpty else { return nil }
-        guard let first = shut.first else {
+        guard !denied.isEmpty else {
             return .ok("all \(found.count) Flatpaks that make calls have access to devices")
         }
         return .warning(
-            "\(shut.joined(separator: ", ")): Flatpaks without access to cameras",
-            fix: "flatpak override --user --device=all \(first)")
+            "\(denied.joined(separator: ", ")): Flatpaks without access to cameras",
+            fix: denied.map { "flatpak override --user --device=all \($0)" }.joined(separator: " && "))
     }
 
     /// Whether Flatpak key files grant `devices=all`. Later files take precedence; "!all" revokes it.
@@ -143,18 +138,5 @@ extension Check {
             if words.contains("!all") { isAllowed = false }
         }
         return isAllowed
-    }
-}
-
-extension JSON {
-    /// The value of a key; nil if this is not an object or has no such key.
-    fileprivate subscript(key: String) -> JSON? {
-        guard case .object(let members) = value else { return nil }
-        return members.first { $0.key == key }?.value
-    }
-
-    /// The string value; nil if this is not a string.
-    fileprivate var text: String? {
-        if case .string(let text) = value { text } else { nil }
     }
 }

@@ -6,11 +6,11 @@ import Track
 package struct LoopSettings: Sendable {
     /// The condition for opening the camera.
     package var cameraUse = CameraUse.watched
-    /// True if a placeholder is shown and the camera is closed.
+    /// Whether a placeholder is shown and the camera is closed.
     package var isPaused = false
-    /// True if the last picture stays.
+    /// Whether the output stays at the last picture.
     package var isFrozen = false
-    /// The source; nil if it was opened at the start and cannot be changed.
+    /// The source; nil if it was opened at the start and can't be changed.
     package var source: SourceSpec?
     /// Whether the source can be changed while Guise runs.
     package var isSourceSwitchable: Bool { source != nil }
@@ -29,7 +29,7 @@ package struct LoopSettings: Sendable {
     package init() {}
 }
 
-/// The condition for opening the camera.
+/// The condition for opening the camera: while somebody is watching, or always.
 package enum CameraUse: String, CaseIterable, Sendable { case watched, always }
 
 /// The size and rate of video.

@@ -1,8 +1,8 @@
 import Synchronization
 import SystemKit
 
-/// The exchange between the frame loop and the threads that control it. The loop never blocks here: what is not
-/// available at once, it gets with the next frame.
+/// The exchange between the frame loop and the threads that control it. The locks protect a few assignments each;
+/// settings whose lock is busy reach the loop with the next frame.
 package final class Mailbox: Sendable {
     /// The event that wakes the loop.
     package let wakeEvent: WakeEvent
@@ -15,6 +15,8 @@ package final class Mailbox: Sendable {
     private let observers = Atomic<Int>(0)
     private let wantsEnd = Atomic<Bool>(false)
 
+    /// A mailbox with the first settings.
+    /// - Throws: `Problem` of kind `system` if there is no free descriptor.
     package init(_ settings: LoopSettings) throws {
         wakeEvent = try WakeEvent()
         state = Mutex(settings)
@@ -32,8 +34,11 @@ package final class Mailbox: Sendable {
         return result
     }
 
+    /// The settings, including changes that the loop has not read yet.
     package var settings: LoopSettings { state.withLock { $0 } }
+    /// The status that the loop reported last.
     package var lastStatus: LoopStatus { loopStatus.withLock { $0 } }
+    /// The metrics that the loop reported last.
     package var lastMetrics: Metrics { metrics.withLock { $0 } }
 
     /// Requests a copy of the next published picture.
@@ -59,8 +64,8 @@ package final class Mailbox: Sendable {
 
     // MARK: - for the frame loop
 
-    /// Returns the settings if they have changed.
-    /// - Parameter seen: the generation that the loop has; 0 at first.
+    /// Returns the settings if they have changed; nil also if their lock is busy.
+    /// - Parameter seen: the generation of the loop's settings, which is updated; 0 at first.
     package func update(since seen: inout Int) -> LoopSettings? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
@@ -69,16 +74,21 @@ package final class Mailbox: Sendable {
         return settings
     }
 
+    /// Whether `end` was called.
     package var isEnding: Bool { wantsEnd.load(ordering: .acquiring) }
 
+    /// Reports the loop's status. If the lock is busy, the next report replaces this one.
     package func update(_ new: LoopStatus) { loopStatus.withLockIfAvailable { $0 = new } }
+    /// Reports the loop's metrics. If the lock is busy, the next report replaces this one.
     package func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
 
+    /// Whether `takeCaptureRequests` would return any.
     package var hasCaptureRequests: Bool { hasPendingCaptures.load(ordering: .acquiring) }
 
     /// Whether a thread is in `observe`.
     package var hasObservers: Bool { observers.load(ordering: .acquiring) > 0 }
 
+    /// Returns the requests since the last call.
     package func takeCaptureRequests() -> [any CaptureRequest] {
         hasPendingCaptures.store(false, ordering: .releasing)
         return captureRequests.withLock { captureRequests in

@@ -6,8 +6,11 @@ import SystemKit
 ///
 /// It must be created before any other thread starts, because threads inherit the blocked signals.
 package struct Signals: ~Copyable {
+    /// The descriptor; readable when a signal is pending.
     package let descriptor: CInt
 
+    /// Blocks the signals for this thread and for those that it starts.
+    /// - Throws: `Problem` of kind `system` if there is no free descriptor.
     package init() throws {
         var set = sigset_t()
         unsafe sigemptyset(&set)

@@ -1,14 +1,18 @@
 import NIOHTTP1
 
-/// What a request asks for, by its method and path. Everything but the page's own files needs a session's token.
+/// What a request asks for, by its method and path. All but the page's own files and the socket need a session's token.
 enum PageRoute: Sendable {
     /// The live picture, as a stream of JPEGs.
     case stream
+    /// A picture of masks on a face.
     case thumbnail
     /// Keep the current picture as the user's own face.
     case storeFace
+    /// Put the masks on a photo.
     case maskPhoto
+    /// Find the faces in a photo.
     case findFaces
+    /// Keep the user's corrections of the faces in a photo.
     case saveCorrections
     /// Add a picture or clip to the user's own.
     case storePicture
@@ -18,8 +22,10 @@ enum PageRoute: Sendable {
     case socket
     /// One of the page's own files, which are in every installation. There may be none at the path.
     case file
+    /// No request has this method at this path.
     case badMethod
 
+    /// The route of a request.
     /// - Parameter path: without the query.
     init(_ method: HTTPMethod, _ path: String) {
         self =

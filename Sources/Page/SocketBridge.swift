@@ -3,8 +3,9 @@ import NIOCore
 import NIOPosix
 import NIOWebSocket
 
-/// The web socket's side of a bridge to the control server, where each text message is one line. Neither side is read
-/// while the other is not writable, so that only a few lines are queued. The control server limits what clients may do.
+/// The web socket's side of a bridge to the control server, where each text message is one line. Only a few lines are
+/// queued: neither side is read while the other is not writable, nor the browser while answers to its pings wait. The
+/// control server limits what clients may do.
 final class SocketBridge: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = WebSocketFrame
@@ -66,13 +67,16 @@ final class SocketBridge: ChannelDuplexHandler {
         }
     }
 
-    /// Continues to read if the control server's side is writable.
+    /// Whether what the browser sends can be passed on or answered. While closing, it is discarded.
+    private var canRead: Bool { isClosing || (isWritable && control?.isWritable == true) }
+
+    /// Continues to read if both sides are writable.
     func read(context: ChannelHandlerContext) {
-        if isClosing || control?.isWritable == true { context.read() } else { isReadHeld = true }
+        if canRead { context.read() } else { isReadHeld = true }
     }
 
     fileprivate func resumeReading() {
-        guard isReadHeld, let context else { return }
+        guard isReadHeld, canRead, let context else { return }
         isReadHeld = false
         context.read()
     }
@@ -93,7 +97,10 @@ final class SocketBridge: ChannelDuplexHandler {
     fileprivate var isWritable: Bool { context?.channel.isWritable ?? false }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { control?.resumeReading() }
+        if context.channel.isWritable {
+            control?.resumeReading()
+            resumeReading()
+        }
         context.fireChannelWritabilityChanged()
     }
 

@@ -4,9 +4,9 @@ public struct CameraMode: Equatable, Sendable {
     public let width: Int
     /// The height in pixels.
     public let height: Int
-    /// The bytes of the picture in each isochronous packet. They divide the picture, and 32 packets, the most that
-    /// uvcvideo puts in a transfer, divide its packets if there are more: then transfers end with pictures and are
-    /// full, so that the kernel need not move packets apart (usbip_pad_iso).
+    /// The bytes of the picture in each isochronous packet. A picture has a whole number of packets. If they are more
+    /// than 32, the most that uvcvideo puts in a transfer, they are a multiple of 32: then all transfers are full and
+    /// end with pictures, and the kernel need not move packets apart (usbip_pad_iso).
     let packetBytes: Int
 
     /// The bytes of a picture.

@@ -1,4 +1,4 @@
-/// The picture that the camera shows while nobody feeds it: the colour of Guise's placeholders and a short text.
+/// The picture that the camera shows while Guise isn't running: the colour of Guise's placeholders and a short text.
 ///
 /// It is drawn without a font or a file, so that the service reads nothing.
 public enum ServicePlaceholder {
@@ -17,14 +17,14 @@ public enum ServicePlaceholder {
     private static let background: (y: UInt8, u: UInt8, v: UInt8) = (48, 138, 124)
     private static let ink: UInt8 = 180
 
-    /// The placeholder as YUYV without padding.
+    /// The bytes of the placeholder: YUYV, rows without padding.
     public static func frame(_ mode: CameraMode) -> [UInt8] {
         let (width, height) = (mode.width, mode.height)
         var bytes = [UInt8](repeating: background.y, count: mode.frameBytes)
         for i in stride(from: 1, to: bytes.count, by: 4) {
             (bytes[i], bytes[i + 2]) = (background.u, background.v)
         }
-        // A letter's pixel: the text is about half as wide as the picture.
+        // The side of a letter's pixel in pixels of the picture: the text is about half as wide as the picture.
         let side = max(1, width / (2 * text.count * (letterWidth + 1)))
         let left = (width - text.count * (letterWidth + 1) * side) / 2
         let top = (height - letterHeight * side) / 2

@@ -4,7 +4,9 @@ import SystemKit
 
 /// The direction of a stream, as seen from the program.
 public enum Direction: Sendable {
+    /// From a camera to the program.
     case capture
+    /// From the program to a loopback.
     case output
 
     var bufferType: UInt32 {
@@ -118,6 +120,7 @@ public struct Device: ~Copyable {
     /// Sets the frame rate in frames per second (VIDIOC_S_PARM), and returns the granted one; nil if it cannot be set.
     @discardableResult
     public func setRate(_ rate: Double, for direction: Direction) -> Double? {
+        // Rates such as 29.97 are given in thousandths.
         let whole = rate == rate.rounded()
         var wanted = v4l2_fract()
         wanted.numerator = whole ? 1 : 1000

@@ -4,8 +4,10 @@ import SystemKit
 
 extension Device {
     /// The `Problem` for an `errno` on this device, with its fix.
+    /// - Parameter what: what failed, such as "could not read from /dev/video0".
     public func problem(_ code: CInt, _ what: String) -> Problem { Self.problem(code, what, path: path) }
 
+    /// The `Problem` for an `errno` on a node.
     /// - Parameter opening: whether the node was being opened: "no such device" then means that there never was one.
     static func problem(_ code: CInt, _ what: String, path: String, opening: Bool = false) -> Problem {
         switch code {
@@ -48,9 +50,10 @@ extension Device {
 }
 
 extension Device {
-    /// The kernel's name of a node, such as "video0". `path` may be a link such as those in /dev/v4l/by-id.
+    /// The kernel's name of a node, such as "video0".
+    /// - Parameter path: the node, or a link that leads to it, such as those in /dev/v4l/by-id. Neither need exist.
     public static func node(of path: String) -> String {
-        let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) ?? path
+        let target = (try? resolvedPath(of: path)) ?? path
         return target.split(separator: "/").last.map(String.init) ?? target
     }
 }

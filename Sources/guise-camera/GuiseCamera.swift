@@ -11,7 +11,7 @@ struct GuiseCamera {
         do throws(Problem) {
             try run(Options(CommandLine.arguments))
         } catch {
-            log("guise-camera: \(error)", .error)
+            report("\(error)", .error)
             exit(1)
         }
     }
@@ -43,7 +43,7 @@ struct GuiseCamera {
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")
         }
-        log("guise-camera: the camera is plugged in\(inherited == nil ? "" : ", as it was before")")
+        report("the camera is plugged in\(inherited == nil ? "" : ", as it was before")")
         var service = Service(port: port, camera: inherited?.camera, listener: listener, signals: signals)
         try service.run()
         service.end(handover)

@@ -31,7 +31,7 @@ struct Options {
                 exit(0)
             }
             guard ["--user", "--group", "--socket"].contains(option), let value = rest.popFirst() else {
-                log("guise-camera: unknown option, or one without a value: \(option); see guise-camera --help", .error)
+                report("unknown option, or one without a value: \(option); see guise-camera --help", .error)
                 exit(EX_USAGE)
             }
             switch option {

@@ -45,7 +45,7 @@ struct Port: ~Copyable {
     func unplug() {
         shutdown(descriptor, CInt(SHUT_RDWR))
         if !Self.waitUntilFree({ $0.number == number }) {
-            log("guise-camera: port \(number) is still in use", .warning)
+            report("port \(number) is still in use", .warning)
         }
     }
 

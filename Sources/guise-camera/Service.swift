@@ -64,9 +64,9 @@ struct Service: ~Copyable {
 
     /// Leaves the camera to the next process, or else unplugs it.
     func end(_ handover: borrowing Handover) {
-        guard !handover.leave(port, camera) else { return log("guise-camera: the camera is left to the next process") }
+        guard !handover.leave(port, camera) else { return report("the camera is left to the next process") }
         port.unplug()
-        log("guise-camera: the camera is unplugged")
+        report("the camera is unplugged")
     }
 
     private var connectionDescriptor: CInt {

@@ -34,6 +34,16 @@ import Testing
         #expect(pixel(raster, 60, 20) == [0, 0, 0, 0])
     }
 
+    @Test func `a renderer that can't start is no fault of the picture`() {
+        let broken = { (reason: String) in ArtError.broken("a.svg", reason) }
+        for (status, kind) in [(1, Problem.Kind.system), (127, .missing)] as [(CInt, Problem.Kind)] {
+            let problem = ArtProcess.failure(status: status, broken: broken)
+            #expect(problem.kind == kind && problem.message.hasPrefix("guise-art") && !problem.fix.contains("SVG"))
+        }
+        let slow = ArtProcess.failure(status: 256 + SIGXCPU, broken: broken)
+        #expect(slow.kind == .unusable && slow.message.hasSuffix("a.svg: reading it takes more than 4 s"))
+    }
+
     @Test func `an SVG without a viewBox uses its width and height`() throws {
         let raster = try ArtReader.load(
             path: try scratch.write(svg("", "width='30' height='60'"), "a.svg"), maxDimension: 60)

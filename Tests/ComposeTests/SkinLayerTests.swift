@@ -169,6 +169,22 @@ func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
     #expect(problem(#"{"kind": "makeup"}"#).contains("lips"))
 }
 
+@Test func `skin is smoothed as strongly as is set, however much its colour is evened out`() throws {
+    let layout = FrameLayout(width: 320, height: 240, format: .i444)
+    let chroma = layout.planes[1].offset
+    // Faint pores, which smoothing removes, and noise of colour.
+    var before = Samples(noise: layout)
+    for i in 0..<chroma { before.bytes[i] = UInt8(148 + Int(before.bytes[i]) % 9) }
+    /// Whether the luma, and the chroma, are changed.
+    func changes(_ skin: String) throws -> [Bool] {
+        let after = worn(try layer("{\"kind\": \"makeup\", \"skin\": \(skin)}", layout), on: before, [middleFace])
+        return [before.bytes[..<chroma] != after.bytes[..<chroma], before.bytes[chroma...] != after.bytes[chroma...]]
+    }
+    #expect(try changes(#"{"strength": 0, "even": 1}"#) == [false, true])
+    #expect(try changes(#"{"strength": 1}"#) == [true, false])
+    #expect(try changes(#"{"strength": 1, "even": 1}"#) == [true, true])
+}
+
 @Test(arguments: ["tiger", "makeup-evening", "domino"])
 func `a frame allocates nothing once warm`(_ name: String) throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)

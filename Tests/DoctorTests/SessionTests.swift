@@ -112,18 +112,22 @@ private let socket = "/run/user/1000/guise/control.sock"
 @Test func `snaps without a camera are named`() throws {
     let machine = try Machine()
     #expect(Check.snap.probe(machine.system) == nil)
-    func table(_ slot: String) -> System.Output {
+    func table(_ slot: String, other: String = ":camera") -> System.Output {
         .text(
             """
             Interface  Plug             Slot     Notes
             audio      chromium:audio   :audio   -
-            camera     chromium:camera  :camera  -
+            camera     chromium:camera  \(other)  -
             camera     zoom:camera      \(slot)  -
 
             """)
     }
     machine.programs["snap connections --all"] = table("-")
     try machine.expect(.snap, .warning, "zoom: snaps without access", fix: "sudo snap connect zoom:camera")
+    machine.programs["snap connections --all"] = table("-", other: "-")
+    try machine.expect(
+        .snap, .warning, "chromium, zoom: snaps without access",
+        fix: "sudo snap connect chromium:camera && sudo snap connect zoom:camera")
     machine.programs["snap connections --all"] = table(":camera")
     try machine.expect(.snap, .ok, "all 2 snaps")
 }
@@ -141,6 +145,10 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.put("/var/lib/flatpak/\(metadata)", "[Context]\ndevices=all;\n")
     try machine.put("\(own)/overrides/org.signal.Signal", "[Context]\ndevices=!all;\n")
     try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
+    try machine.put("/var/lib/flatpak/app/us.zoom.Zoom/current/active/metadata", "[Context]\n")
+    try machine.expect(
+        .flatpak, .warning, "org.signal.Signal, us.zoom.Zoom",
+        fix: "\(fix) && flatpak override --user --device=all us.zoom.Zoom")
 }
 
 @Test func `a summary names distribution, kernel, processor, session and module`() throws {

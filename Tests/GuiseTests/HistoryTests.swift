@@ -307,6 +307,17 @@ import Testing
         #expect(try work.isDisjoint(with: fixture.worn(.mask(.random(all: true)))))
     }
 
+    @Test func `without a mask that is fit for work, random and surprise name their own option`() throws {
+        let fixture = try DaemonFixture()
+        // The fixture's own masks are not marked.
+        let catalog = MaskCatalog(fixture.loader, searchPaths: [fixture.scratch.path("config/guise/Masks")])
+        let handler = MaskHandler(masks: catalog, pictures: PictureStore(folder: nil))
+        for (request, name) in [(MaskRequest.random(all: false), "random"), (.surprise(all: false), "surprise")] {
+            let requestError = #expect(throws: RequestError.self) { _ = try handler.handle(request) }
+            #expect(requestError?.message.contains("`guise \(name) --all`") == true)
+        }
+    }
+
     @Test func `a setting that was just saved can be undone, and what others write is loaded`() throws {
         let fixture = try DaemonFixture()
         let (store, file) = (fixture.daemon.configuration, fixture.scratch.path("config/guise/config.json"))

@@ -149,6 +149,24 @@ import Testing
         #expect(end.opcode == 8 && end.code == 1009)
     }
 
+    @Test func `no answers to pings queue for a client that does not read`() throws {
+        let fixture = try ServerFixture()
+        let connection = try fixture.open()
+        let ping: [UInt8] = [0x89, 0x80 | 125] + [UInt8](repeating: 0, count: 4 + 125)
+        let pings = Array(repeatElement(ping, count: 500).joined())
+        let limit = 128 << 20
+        // Until the server's thread has answered others twenty times without reading any more of these.
+        var (sent, refusals) = (0, 0)
+        while refusals < 20, sent < limit {
+            let count = try connection.sendWithoutWaiting(Array(pings[(sent % pings.count)...]))
+            refusals = count == 0 ? refusals + 1 : 0
+            sent += count
+            #expect(try fixture.ask("GET", "/").status == 200)
+        }
+        // At most as many as fit into the kernel's buffers.
+        #expect(sent < limit)
+    }
+
     @Test func `no pictures queue for a client that does not read`() throws {
         let fixture = try ServerFixture()
         let publisher = Publisher(fixture.preview)

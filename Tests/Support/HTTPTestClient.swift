@@ -55,6 +55,14 @@ public final class HTTPTestClient {
         }
     }
 
+    /// Sends as many bytes as fit into the connection's buffers.
+    /// - Returns: their number.
+    public func sendWithoutWaiting(_ bytes: [UInt8]) throws -> Int {
+        let count = unsafe Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+        guard count > 0 || errno == EAGAIN else { throw ConnectionClosed() }
+        return max(0, count)
+    }
+
     /// The other end is closed, or sent something else.
     struct ConnectionClosed: Error {}
 

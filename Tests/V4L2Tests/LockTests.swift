@@ -35,6 +35,10 @@ struct LockTests {
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../../video10")
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
         #expect(throws: Problem.self) { _ = try DeviceLock(device: link, folder: folder) }
+        // The user's own link to one of udev's.
+        let own = folder + "/camera"
+        try FileManager.default.createSymbolicLink(atPath: own, withDestinationPath: link)
+        #expect(throws: Problem.self) { _ = try DeviceLock(device: own, folder: folder) }
         withExtendedLifetime(first) {}
     }
 

@@ -12,8 +12,8 @@ enum ArtProcess {
     /// The child; nil if none is running. Locked while it works, so there is one request at a time.
     private static let working = Mutex<Child?>(nil)
 
-    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
-    /// more than a minute next to a dozen busy programs; this is for a child that something else has stopped.
+    /// Milliseconds of wall-clock time to wait for a reply, in case the child is stopped. The child itself limits its
+    /// CPU time to 4 s, which can take more than a minute next to a dozen busy programs.
     fileprivate static let timeout: CInt = 600_000
 
     /// Draws an SVG, or decodes a PNG or JPEG.
@@ -21,7 +21,7 @@ enum ArtProcess {
     ///   - path: for messages.
     ///   - limit: the most pixels on the longer side.
     ///   - density: the most pixels per unit of the drawing.
-    /// - Throws: `unusable` with what is wrong with the picture; `system` if no child can be started.
+    /// - Throws: `unusable` with what is wrong with the picture; `missing` or `system` if no child can be started.
     static func draw(
         _ picture: [UInt8], _ path: String, limit: Int, density: Float
     ) throws(Problem) -> RGBAImage {
@@ -40,7 +40,7 @@ enum ArtProcess {
 
     /// Encodes a picture as PNG.
     /// - Parameter path: for messages.
-    /// - Throws: `unusable` if it is too large; `system` if no child can be started.
+    /// - Throws: `unusable` if it is too large; `missing` or `system` if no child can be started.
     static func png(of image: RGBAImage, _ path: String) throws(Problem) -> [UInt8] {
         var request = cart_request()
         (request.task, request.width, request.height) = (CART_ENCODE, Int32(image.width), Int32(image.height))
@@ -50,13 +50,15 @@ enum ArtProcess {
     /// Reads a glTF model.
     /// - Parameter broken: makes the error from what is wrong with the model.
     /// - Returns: its primitives, as `cart_primitive` describes them.
-    /// - Throws: what `broken` makes; `system` if no child can be started.
+    /// - Throws: what `broken` makes; `missing` or `system` if no child can be started.
     static func primitives(ofModel bytes: [UInt8], broken: (String) -> Problem) throws(Problem) -> [UInt8] {
         var request = cart_request()
         request.task = CART_MODEL
         return try send(request, bytes, broken: broken).bytes
     }
 
+    /// Has the child do one task, and starts it if it isn't running.
+    /// - Parameter broken: makes the error from what is wrong with the art.
     private static func send(
         _ request: cart_request, _ bytes: [UInt8], broken: (String) -> Problem
     ) throws(Problem) -> (reply: cart_reply, bytes: [UInt8]) {
@@ -68,13 +70,35 @@ enum ArtProcess {
                 child = running
                 if let reply = running.exchange(request, bytes) { return reply }
                 child = nil
-                throw broken("reading it \(running.end())")
+                throw Self.failure(status: running.end(), broken: broken)
             }
         }
         let (reply, result) = try replied.get()
         let error = errorText(of: reply)
         guard error.isEmpty else { throw broken(error) }
         return (reply, result)
+    }
+
+    /// The error for a child that has ended while it worked.
+    /// - Parameters:
+    ///   - status: the child's exit status, or 256 + the signal that ended it.
+    ///   - broken: makes the error from what is wrong with the art.
+    static func failure(status: CInt, broken: (String) -> Problem) -> Problem {
+        switch status {
+        // The dynamic linker's status.
+        case 127:
+            Problem(
+                .missing, "guise-art, which reads the art of masks, could not start: a library is missing",
+                fix: "install librsvg2-2 and libseccomp2")
+        // The status of guise-art's `main`, before it reads a request.
+        case 1:
+            Problem(
+                .system, "guise-art, which reads the art of masks, could not restrict its system calls",
+                fix: "use a kernel with seccomp filters")
+        case 256 + SIGXCPU: broken("reading it takes more than 4 s")
+        case 256 + SIGKILL: broken("reading it takes too long")
+        default: broken("reading it takes too much memory, or crashes a library")
+        }
     }
 
     /// Ends the child process, if there is one. The next request starts it again.
@@ -130,13 +154,6 @@ private struct Child: Sendable {
     }
 
     /// Ends the child.
-    /// - Returns: in words, why it ended.
-    func end() -> String {
-        switch helper.end() {
-        case 1, 127: return "failed to start: guise-art needs librsvg2-2 and libseccomp2"
-        case 256 + SIGXCPU: return "takes more than 4 s"
-        case 256 + SIGKILL: return "takes too long"
-        default: return "takes too much memory, or crashes a library"
-        }
-    }
+    /// - Returns: its exit status, or 256 + the signal that ended it.
+    func end() -> CInt { helper.end() }
 }

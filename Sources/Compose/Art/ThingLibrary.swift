@@ -161,7 +161,6 @@ public final class ThingLibrary: Sendable {
             removeFile("\(folder)/\(name)")
             throw error
         }
-        ArtReader.shutDown()
         return before.count + cutouts.count
     }
 

@@ -5,23 +5,24 @@ import JPEG
 /// clip it allocates nothing.
 ///
 /// It shows one clip at a time. If masks show two of them at once, both are decoded in each frame, which takes time,
-/// and only the upper one is seen.
+/// and only the upper one is visible.
 struct BackgroundClipPlayer: ~Copyable {
     /// The picture in the frame's layout; before the first one, and if none could be decoded, plain and dark.
     private(set) var picture = Frame(.onePixel)
     private var decoder: JPEGDecoder?
     private var decoded = Frame(.onePixel)
     private var scaler: FrameScaler?
-    /// The clip's number.
+    /// The identifier of the clip that is shown; nil before the first one.
     private var clip: Int?
-    /// The number of the clip's picture that was decoded last, or that could not be.
+    /// The index of the clip's picture that was last decoded, or could not be.
     private var number: Int?
 
     /// Starts without memory.
     init() {}
 
-    /// Brings a picture of a clip to the frame's layout, unless it is there already. If it can't be decoded, the last
-    /// one stays.
+    /// Decodes a picture of a clip and scales it to the frame's layout, unless it is the current one. If it can't be
+    /// decoded, the current one stays.
+    /// - Parameter number: the picture's index in the clip.
     mutating func show(_ number: Int, of clip: BackgroundClip, like layout: FrameLayout) {
         if self.clip != clip.id || picture.layout != layout { load(clip, layout) }
         guard number != self.number else { return }

@@ -1,7 +1,9 @@
 import Frames
 
+/// The dot product.
 func dot(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> Float { (a * b).sum() }
 
+/// The length of a vector.
 func norm(_ v: SIMD3<Float>) -> Float { dot(v, v).squareRoot() }
 
 /// The vector scaled to length 1; a vector of length 0 becomes -y, up.

@@ -31,7 +31,7 @@ struct MakeupDrawing {
         var holes = Self.path(
             Self.closed((48...59).map { (CanonicalFaceUV.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000",
             1, blur: 0)
-        holes += Self.both(
+        holes += Self.withMirrorImage(
             Self.path(
                 Self.closed([[20, -26], [40, -42], [62, -46], [90, -28], [88, -18], [60, -32], [30, -26]]), "#000", 1,
                 blur: 0)
@@ -66,12 +66,12 @@ struct MakeupDrawing {
             opacity="\(Self.text(strength * 0.35))"\(rim.reference)/>
             """
         let corners = Self.closed([[28, 101], [42, 109], [43, 111], [30, 122], [33, 111]])
-        shapes += Self.both(Self.path(corners, "#200808", strength * 0.28, blur: 3))
+        shapes += Self.withMirrorImage(Self.path(corners, "#200808", strength * 0.28, blur: 3))
         if gloss > 0 {
             shapes += Self.path(
                 Self.closed([[-15, 120], [0, 118.6], [15, 120], [9, 123.6], [0, 124.4], [-9, 123.6]]),
                 "#fff", gloss * 0.42, blur: 1.2)
-            shapes += Self.both(
+            shapes += Self.withMirrorImage(
                 Self.path(
                     Self.closed([[4, 99.4], [10, 97.6], [17, 99.6], [10, 101]]), "#fff", gloss * 0.32, blur: 0.8))
             shapes += Self.path(
@@ -109,7 +109,7 @@ struct MakeupDrawing {
             side += Self.path(
                 Self.closed([[27, 1], [31, -2], [34, 1], [30, 5]]), color(.shimmer), shimmer * 0.6, blur: 1.2)
         }
-        return Self.both(side)
+        return Self.withMirrorImage(side)
     }
 
     private var linerShapes: String {
@@ -127,7 +127,7 @@ struct MakeupDrawing {
                 Self.closed([[38, 4.2], [44, 5], [58, 5], [70.5, 0.4], [72, 0], [64, 5.4], [57, 7], [44, 6.6]]),
                 color(.liner), strength * lower, blur: 0.8)
         }
-        return Self.both(side)
+        return Self.withMirrorImage(side)
     }
 
     private var lashShapes: String {
@@ -150,7 +150,7 @@ struct MakeupDrawing {
         let line = Self.path(
             Self.closed([[30, 3], [42.5, -7.4], [57.4, -7.6], [70, 0], [57, -5.6], [43, -5.6]]), color(.lashes),
             strength * 0.55, blur: 0.8)
-        return Self.both(hairs + line)
+        return Self.withMirrorImage(hairs + line)
     }
 
     private var browShapes: String {
@@ -173,7 +173,7 @@ struct MakeupDrawing {
             <path d="\(d)" fill="none" stroke="\(color(.brows))" stroke-width="0.7" stroke-linecap="round" \
             opacity="\(Self.text(strength * 0.6))"/>
             """
-        return Self.both(side + hairs)
+        return Self.withMirrorImage(side + hairs)
     }
 
     private var blushShapes: String {
@@ -181,7 +181,7 @@ struct MakeupDrawing {
         // From the apple of the cheek up towards the temple.
         let apple = Self.closed([[48, 56], [62, 44], [84, 32], [97, 30], [92, 46], [76, 62], [58, 68]])
         let core = Self.closed([[56, 56], [68, 47], [80, 43], [78, 54], [66, 62]])
-        return Self.both(
+        return Self.withMirrorImage(
             Self.path(apple, color(.blush), strength * 0.6, blur: 11)
                 + Self.path(core, color(.blush), strength * 0.35, blur: 8))
     }
@@ -192,7 +192,7 @@ struct MakeupDrawing {
         let temple = Self.closed([[112, -30], [98, -66], [72, -96], [74, -84], [90, -58], [102, -26]])
         let jaw = Self.closed([[100, 106], [84, 138], [54, 166], [50, 160], [76, 134], [92, 106]])
         let nose = Self.closed([[12, -18], [9, 6], [9, 34], [14, 50], [18, 48], [14, 30], [15, 4], [22, -20]])
-        return Self.both(
+        return Self.withMirrorImage(
             Self.path(hollow, color(.contour), strength * 0.7, blur: 8)
                 + Self.path(temple, color(.contour), strength * 0.45, blur: 8)
                 + Self.path(jaw, color(.contour), strength * 0.45, blur: 8)
@@ -205,7 +205,7 @@ struct MakeupDrawing {
         let brow = Self.closed([[56, -30], [72, -31], [84, -24], [72, -25]])
         let ridge = Self.closed([[-2.5, -8], [2.5, -8], [3, 40], [0, 54], [-3, 40]])
         let bow = Self.closed([[-7, 90], [0, 92], [7, 90], [0, 86]])
-        return Self.both(
+        return Self.withMirrorImage(
             Self.path(bone, color(.highlight), strength * 0.42, blur: 5)
                 + Self.path(brow, color(.highlight), strength * 0.35, blur: 3))
             + Self.path(ridge, color(.highlight), strength * 0.35, blur: 3)
@@ -250,7 +250,9 @@ struct MakeupDrawing {
     }
 
     /// A group with the left side and its mirror image.
-    private static func both(_ side: String) -> String { "<g>\(side)</g><g transform=\"scale(-1 1)\">\(side)</g>" }
+    private static func withMirrorImage(_ side: String) -> String {
+        "<g>\(side)</g><g transform=\"scale(-1 1)\">\(side)</g>"
+    }
 
     /// A smooth closed curve through the points (Catmull and Rom, 1974).
     private static func closed(_ points: [Point]) -> Outline { polygon(points, sharp: nil) }

@@ -31,7 +31,7 @@ struct BackgroundLayer: PictureLayer {
     private let warning: String?
 
     var background: BackgroundRole? {
-        BackgroundRole(leavesLargestAlone: people == .largest, hidesRoom: hidesRoom, warning: warning)
+        BackgroundRole(keepsMainPersonOnly: people == .largest, hidesRoom: hidesRoom, warning: warning)
     }
 
     private enum Content: Sendable {

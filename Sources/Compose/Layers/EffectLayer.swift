@@ -23,7 +23,7 @@ struct EffectLayer: PictureLayer {
     }
 
     private let content: Content
-    /// How strong the effect is, 0...1.
+    /// The strength of the effect, 0...1.
     private let strength: Float
 
     /// Colours for `random` tints, in this order: around the colour wheel, each far from the one before.
@@ -104,7 +104,8 @@ struct EffectLayer: PictureLayer {
         case .tone(let tone): apply(tone.faded(part), to: &canvas.frame)
         case .tints(let colors, let period):
             let chroma = Self.chroma(colors, period: period, at: scene.time)
-            // Half as strong as the colour itself, to look like coloured light and not like paint.
+            // About half as strong as the colour itself, with a trace of the picture's own colours, to look like
+            // coloured light and not like paint.
             let tone = ColorAdjustment(gain: [1, 0.15, 0.15], offset: [0, chroma.x * 0.55, chroma.y * 0.55])
             apply(tone.faded(part), to: &canvas.frame)
         case .whiteBalance:

@@ -3,9 +3,9 @@ import Track
 
 /// A layer that is drawn on each face. `LayerKind` lists all kinds.
 public protocol Layer: Sendable {
-    /// Whether the layer takes the size of the head with its hair.
+    /// Whether the layer is fitted to the head including its hair.
     var fitsHair: Bool { get }
-    /// Whether nobody is recognisable whose face the layer is drawn on.
+    /// Whether the layer makes the face under it unrecognisable.
     var hidesFace: Bool { get }
 
     /// Draws on one face. Called for every frame, so it neither allocates nor waits.
@@ -21,7 +21,7 @@ extension Layer {
 
 /// A layer that is drawn once per frame.
 public protocol PictureLayer: Sendable {
-    /// What the layer does as a background, which is drawn before all other layers; nil if it is none.
+    /// The layer's role as a background, which is drawn before all other layers; nil if it isn't one.
     var background: BackgroundRole? { get }
 
     /// Draws on the whole picture. Called for every frame, so it neither allocates nor waits.
@@ -33,11 +33,11 @@ extension PictureLayer {
     public var background: BackgroundRole? { nil }
 }
 
-/// What a background promises and needs.
+/// What a background keeps and hides.
 public struct BackgroundRole: Sendable {
     /// Whether everybody but the person with the largest face belongs to the background.
-    let leavesLargestAlone: Bool
-    /// Whether nothing of the room is left.
+    let keepsMainPersonOnly: Bool
+    /// Whether nothing of the room remains visible.
     let hidesRoom: Bool
     /// What is wrong with the layer, for the user; nil if nothing is.
     let warning: String?

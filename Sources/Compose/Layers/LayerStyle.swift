@@ -5,7 +5,9 @@ import JSON
 struct LayerContext {
     /// The mask's folder; no path in the description may lead outside it.
     let folder: String
+    /// What the layer's art is prepared for.
     let target: ArtTarget
+    /// The keys that the layer has in common with others, already read.
     let style: LayerStyle
 }
 
@@ -29,10 +31,12 @@ struct LayerStyle: Sendable {
     /// The keys of the art's paint, which not every kind of layer has.
     enum PaintKey: CaseIterable { case blend, tint, light }
 
+    /// Reads the common keys of a layer.
     /// - Parameters:
     ///   - paint: the keys of the art's paint that are read; others are unknown.
     ///   - isOnFaces: whether the layer is drawn on faces, so that some may be selected.
     ///   - motion: the keys of `motion` that are read; others are errors.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init(
         _ fields: inout Fields, _ target: ArtTarget, paint: Set<PaintKey> = .all, isOnFaces: Bool = true,
         motion: Set<Motion.Key> = .all

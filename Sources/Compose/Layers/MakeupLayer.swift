@@ -12,10 +12,10 @@ struct MakeupLayer: Layer {
     /// The colours; nil if the layer only smooths skin.
     private let colors: FaceUVArt?
     /// The area of skin to smooth; nil if none is smoothed.
-    private let bare: FaceUVArt?
+    private let skinArea: FaceUVArt?
     /// How much skin is smoothed, 0...1.
     private let smoothness: Float
-    /// How much the skin's colour is evened out, 0...1.
+    /// How much the skin's colour is evened out, 0...1. The effect is scaled by the larger of this and `smoothness`.
     private let evenness: Float
 
     /// The exponent by which pigment gets darker on darker skin and in dimmer light.
@@ -51,15 +51,15 @@ struct MakeupLayer: Layer {
             colors = FaceUVArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
-            // It is only drawn on the smoother's reduced picture.
+            // A third of the density, since it is only drawn on the smoother's reduced picture.
             let art = try Art(svg: drawing.bareSkin, density: density / 3, range: context.target.range) {
                 edges.fadeEdges(&$0)
             }
-            bare = FaceUVArt(art: art, triangles: triangles)
+            skinArea = FaceUVArt(art: art, triangles: triangles)
         } else {
-            bare = nil
+            skinArea = nil
         }
-        guard colors != nil || bare != nil else {
+        guard colors != nil || skinArea != nil else {
             throw fields.wrong(
                 "lips", "missing, and so are all other parts",
                 allowed: "at least one of lips, shadow, liner, lashes, brows, blush, contour, highlight, skin")
@@ -118,10 +118,11 @@ struct MakeupLayer: Layer {
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let positions = CanonicalFaceUV.positions(on: tracked.face)
         let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
-        if let bare, let backdrop {
-            let how = SkinSmoothing(
-                strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: backdrop.chroma)
-            canvas.smooth(how, where: bare, tracked.face, positions)
+        if let skinArea, let backdrop {
+            let settings = SkinSmoothing(
+                strength: smoothness * appearance.opacity,
+                evenness: max(smoothness, evenness) * evenness * appearance.opacity, chroma: backdrop.chroma)
+            canvas.smooth(settings, where: skinArea, tracked.face, positions)
         }
         if let colors, FaceUVArt.beginLayer(positions, on: &canvas) {
             colors.draw(tracked.face, positions, on: &canvas.layer)
@@ -134,13 +135,13 @@ extension Canvas {
     /// Smooths a face's skin.
     /// - Parameter skin: the area of skin, on the UV chart.
     fileprivate mutating func smooth(
-        _ how: SkinSmoothing, where skin: FaceUVArt, _ face: borrowing Face,
+        _ settings: SkinSmoothing, where skin: FaceUVArt, _ face: borrowing Face,
         _ positions: borrowing CanonicalFaceUV.Positions
     ) {
         guard let region = FaceUVArt.region(positions),
             let map = smoother.begin(over: region, of: frame.layout, eyeDistance: face.head.scale)
         else { return }
         skin.draw(face, positions, by: map, on: &smoother.mask)
-        smoother.smooth(&frame, how)
+        smoother.smooth(&frame, settings)
     }
 }

@@ -15,7 +15,7 @@ public enum ConfigurationRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case set, configuration, reload, save }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .set:
@@ -29,7 +29,7 @@ public enum ConfigurationRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .set:

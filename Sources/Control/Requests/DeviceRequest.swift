@@ -4,11 +4,11 @@ import JSON
 public enum DeviceRequest: RequestGroup {
     /// List the video devices.
     case devices
-    /// Switch to another camera: a device node, a name, or `auto`.
+    /// Switch to another camera: a device node, a name, `auto`, `sample`, or the absolute path of a photo or clip.
     case use(String)
     /// List the controls of the camera in use.
     case camera
-    /// Set a control of the camera in use: a number, true, false, or one of the words that it takes.
+    /// Set a control of the camera in use, by its name: to a number, true, false, or the name of one of its values.
     case setControl(String, JSON)
     /// Set all controls to the camera's own defaults.
     case resetCamera
@@ -18,7 +18,7 @@ public enum DeviceRequest: RequestGroup {
 
     private enum CameraAction: String, CaseIterable { case list, set, reset }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .devices: self = .devices
@@ -34,7 +34,7 @@ public enum DeviceRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .devices: RequestHelp("cameras with their `modes`, and loopbacks")

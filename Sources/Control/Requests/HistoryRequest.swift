@@ -10,7 +10,7 @@ public enum HistoryRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case undo, redo }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .undo: self = .undo
@@ -18,7 +18,7 @@ public enum HistoryRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .undo:

@@ -22,7 +22,7 @@ public enum LookRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case looks, look, favourite }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .looks: self = .looks
@@ -31,7 +31,7 @@ public enum LookRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .looks: RequestHelp("the looks, which are masks with their settings under a name, and the favourites")

@@ -34,7 +34,7 @@ public enum MaskRequest: RequestGroup {
         case masks, show, hide, toggle, only, next, previous, clear, wear, add, order, random, surprise
     }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .masks: self = .masks
@@ -60,7 +60,7 @@ public enum MaskRequest: RequestGroup {
         return try fields.strings("masks", default: [])
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .masks:

@@ -33,7 +33,7 @@ public enum PictureRequest: RequestGroup {
     private enum RecordAction: String, CaseIterable { case start, stop }
     private enum AlbumAction: String, CaseIterable { case list, rename, delete }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .pause: self = .pause
@@ -66,7 +66,7 @@ public enum PictureRequest: RequestGroup {
         return path
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .pause: RequestHelp("shows a placeholder and closes the camera, until `resume`")

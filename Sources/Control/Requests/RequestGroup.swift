@@ -1,8 +1,8 @@
 import JSON
 
-/// What users read about a request.
+/// The documentation of a request for users.
 public struct RequestHelp: Equatable, Sendable {
-    /// The request's keys in Markdown; allowed values stand behind a colon. Empty if it has none.
+    /// The request's keys in Markdown, with allowed values after a colon; empty if it has none.
     public let keys: String
     /// What the request does, in Markdown, without a full stop.
     public let meaning: String
@@ -10,18 +10,17 @@ public struct RequestHelp: Equatable, Sendable {
     init(keys: String = "", _ meaning: String) { (self.keys, self.meaning) = (keys, meaning) }
 }
 
-/// Related requests, which one handler of the daemon answers: an enumeration with a case for each request. The reader
-/// and the writer of a group switch over all its names and all its cases, and so does its help, so that none can be
-/// forgotten.
+/// Related requests, which one handler of the daemon answers: an enumeration with a case for each request. Its reader,
+/// writer and help switch over all names or cases, so that none can be forgotten.
 public protocol RequestGroup: Equatable, Sendable {
     /// The requests' names in the protocol.
     associatedtype Name: RawRepresentable<String> & CaseIterable & Sendable
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     /// - Throws: `Problem` or `RequestError` that names the allowed values.
     init(_ name: Name, _ fields: inout Fields) throws
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     static func help(_ name: Name) -> RequestHelp
 
     /// The request's name and keys, as `init` reads them; keys without a value are left out.
@@ -49,13 +48,14 @@ extension Fields {
     }
 }
 
-/// A group as one of the cases of `Whole`.
-struct RequestParser<Whole>: Sendable {
+/// A reader of the requests of one group, which wraps them as `Content`.
+struct RequestParser<Content>: Sendable {
+    /// The group's requests with their documentation.
     let help: [(name: String, help: RequestHelp)]
-    /// Reads the request of a name; nil if the group has none of this name.
-    let parse: @Sendable (String, inout Fields) throws -> Whole?
+    /// Reads the request with a name; nil if the group has none.
+    let parse: @Sendable (String, inout Fields) throws -> Content?
 
-    init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Whole) {
+    init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Content) {
         help = Group.Name.allCases.map { ($0.rawValue, Group.help($0)) }
         parse = { name, fields in try Group.Name(rawValue: name).map { wrap(try Group($0, &fields)) } }
     }

@@ -16,7 +16,7 @@ public enum ServiceRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case status, faces, doctor, page, stop }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .status: self = .status
@@ -27,7 +27,7 @@ public enum ServiceRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .status: RequestHelp("state, masks, camera, readers, faces, rates, delays, costs")

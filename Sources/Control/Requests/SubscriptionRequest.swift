@@ -28,7 +28,7 @@ public enum SubscriptionRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case subscribe }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .subscribe:
@@ -44,7 +44,7 @@ public enum SubscriptionRequest: RequestGroup {
         }
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .subscribe:

@@ -1,10 +1,10 @@
 import JSON
 
-/// Requests for the things that masks tell apart.
+/// Requests for the things that masks recognise.
 public enum ThingRequest: RequestGroup {
     /// List the taught things.
     case things
-    /// Teach a thing by photos, or by what is held up before the camera.
+    /// Teach a thing, by its name, from photos (absolute paths); if there are none, from what is held up to the camera.
     case teach(String, photos: [String])
     /// Forget a thing.
     case forget(String)
@@ -12,7 +12,7 @@ public enum ThingRequest: RequestGroup {
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable { case things, teach, forget }
 
-    /// Reads the keys of the request of a name.
+    /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .things: self = .things
@@ -30,7 +30,7 @@ public enum ThingRequest: RequestGroup {
         return photos
     }
 
-    /// The keys of the request of a name, and what it does.
+    /// The keys of the request with a name, and what it does.
     public static func help(_ name: Name) -> RequestHelp {
         switch name {
         case .things: RequestHelp("the taught `things`, each with its `name` and the number of its `pictures`")
@@ -38,8 +38,9 @@ public enum ThingRequest: RequestGroup {
             RequestHelp(
                 keys: "`name`; `photos` (optional)",
                 """
-                teaches a thing by photos (absolute paths), or by three pictures of what is held up, while a mask is \
-                worn that looks at things: answers with how many were `added`, and how many `pictures` it has now
+                teaches a thing from photos (absolute paths), or from three pictures of what is held up to the \
+                camera, while a mask that recognises things is worn; the answer has the number of pictures that were \
+                `added`, and of all `pictures` of the thing
                 """)
         case .forget:
             RequestHelp(

@@ -34,6 +34,8 @@ public struct Pixelation: ~Copyable {
     /// - Parameters:
     ///   - origin: the grid's top left corner, pixels; it may be outside the frame.
     ///   - side: the side of a cell, pixels, at least 2.
+    ///   - columns: the number of cells across.
+    ///   - rows: the number of cells down.
     public mutating func average(_ frame: borrowing Frame, origin: Point, side: Float, columns: Int, rows: Int) {
         let layout = frame.layout
         (self.columns, self.rows) = (columns, rows)

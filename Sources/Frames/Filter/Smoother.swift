@@ -1,8 +1,8 @@
 /// The settings of skin smoothing.
 public struct SkinSmoothing: Sendable {
-    /// 0...1: the opacity of the smoothed skin. At 1, faint details finer than an eye's width are removed.
+    /// The opacity of the smoothed luma, 0...1. At 1, faint details finer than an eye's width are removed.
     public var strength: Float
-    /// 0...1: how far chroma is moved towards the skin's mean.
+    /// How far chroma is moved towards the skin's mean, 0...1, whatever the strength is.
     public var evenness: Float
     /// The skin's mean U and V.
     public var chroma: SIMD2<Float>
@@ -55,7 +55,7 @@ public struct Smoother: ~Copyable {
         guard !region.isEmpty else { return nil }
         self.region = region
         reduction = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
-        // One more on the right and below, to interpolate towards.
+        // One more on the right and below for an incomplete block, and one to interpolate towards.
         (width, height) = (region.width / reduction + 2, region.height / reduction + 2)
         growBuffers(width * height, region.width + 2 * runLength)
         let all = PixelRect(x: 0, y: 0, width: width, height: height)
@@ -69,10 +69,10 @@ public struct Smoother: ~Copyable {
     }
 
     /// Smooths the skin under the mask.
-    public mutating func smooth(_ frame: inout Frame, _ how: SkinSmoothing) {
+    public mutating func smooth(_ frame: inout Frame, _ settings: SkinSmoothing) {
         downsample(frame)
         coefficients()
-        draw(&frame, how)
+        draw(&frame, settings)
     }
 
     private mutating func growBuffers(_ coarse: Int, _ row: Int) {
@@ -174,10 +174,10 @@ public struct Smoother: ~Copyable {
         return isWhole ? 1 / Float(2 * radius + 1) : 1 / Float(min(at + radius, count - 1) - max(at - radius, 0) + 1)
     }
 
-    private mutating func draw(_ frame: inout Frame, _ how: SkinSmoothing) {
+    private mutating func draw(_ frame: inout Frame, _ settings: SkinSmoothing) {
         let layout = frame.layout
-        let strength = UInt16(max(0, min(256, how.strength * 256)))
-        let tint = ChromaPull(how)
+        let strength = UInt16(max(0, min(256, settings.strength * 256)))
+        let pull = ChromaPull(settings)
         // Chroma rows are shared by `shared + 1` rows of luma.
         let shared = (1 << layout.format.chromaShift.y) - 1
         // The last row of the reduced picture that was scaled up into `rows`.
@@ -198,20 +198,20 @@ public struct Smoother: ~Copyable {
                 unsafe rows.withUnsafeBufferPointer { rows in
                     guard let base = bytes.baseAddress, let rows = rows.baseAddress else { return }
                     let reader = unsafe BackdropReader(base, layout)
-                    let between = unsafe UpsampledRows(rows: rows, room: rowCapacity, even: even, odd: odd)
+                    let upsampled = unsafe UpsampledRows(rows: rows, capacity: rowCapacity, even: even, odd: odd)
                     for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                        let m = unsafe between.part(2, x)
+                        let m = unsafe upsampled.part(2, x)
                         guard m != SIMD16<UInt16>() else { continue }
                         let alpha = (m &* strength) &>> 8
                         let count = min(runLength, layout.width - region.x - x)
                         let position = RunPosition(x: region.x + x, y: region.y + y, count: count)
                         let smoothed = laneMin(
-                            unsafe ((reader.luma(position.x, position.y) &* between.part(0, x) &+ 128) &>> 8)
-                                &+ ((between.part(1, x) &+ 1) &>> 1),
+                            unsafe ((reader.luma(position.x, position.y) &* upsampled.part(0, x) &+ 128) &>> 8)
+                                &+ ((upsampled.part(1, x) &+ 1) &>> 1),
                             SIMD16(repeating: 255))
                         let luma = RunSamples(art: times(smoothed, alpha), alpha: alpha)
                         if position.y & shared == 0 {
-                            unsafe blend(luma, tint.samples(alpha), onto: base, layout, at: position)
+                            unsafe blend(luma, pull.samples(m), onto: base, layout, at: position)
                         } else {
                             unsafe blend(luma, onto: base, layout, at: position)
                         }
@@ -223,7 +223,7 @@ public struct Smoother: ~Copyable {
 
     /// Scales a row of the reduced picture up to the frame's width.
     private static func upsampleRow(
-        _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
+        _ y: Int, into rows: inout [Int16], _ capacity: Int, _ count: Int, _ a: [Float], _ b: [Float],
         _ mask: borrowing LayerBuffer, reduction: Int, width: Int
     ) {
         let (first, firstMask, pixels) = (y * width, y * mask.stride, mask.readPixels)
@@ -234,21 +234,21 @@ public struct Smoother: ~Copyable {
                         guard let base = rows.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
                             let pixels = pixels.baseAddress
                         else { return }
-                        let row = unsafe base + (y & 1) * 3 * room
+                        let row = unsafe base + (y & 1) * 3 * capacity
                         let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: pixels + firstMask)
                         var here = unsafe columns[0]
                         // Left of the first column's centre there is nothing to interpolate from.
                         var x = reduction / 2
-                        unsafe ramp(row, room, 0..<min(x, count), from: here, slope: .zero)
+                        unsafe ramp(row, capacity, 0..<min(x, count), from: here, slope: .zero)
                         var next = 1
                         while x < count {
                             let there = unsafe columns[min(next, width - 1)]
                             let slope = (there - here) * (1 / Float(reduction))
-                            unsafe ramp(row, room, x..<min(x + reduction, count), from: here, slope: slope)
+                            unsafe ramp(row, capacity, x..<min(x + reduction, count), from: here, slope: slope)
                             (here, x, next) = (there, x + reduction, next + 1)
                         }
                         // The last run extends beyond the row.
-                        for x in count..<count + runLength { unsafe row[2 * room + x] = 0 }
+                        for x in count..<count + runLength { unsafe row[2 * capacity + x] = 0 }
                     }
                 }
             }
@@ -259,16 +259,16 @@ public struct Smoother: ~Copyable {
 /// The two scaled rows between which a row of the frame is interpolated; borrowed.
 @unsafe private struct UpsampledRows {
     let rows: UnsafePointer<Int16>
-    let room: Int
+    let capacity: Int
     /// The weights of the even and the odd row, in 32nds.
     let (even, odd): (UInt16, UInt16)
 
     /// Sixteen numbers of one of the three parts, rounded. They are at most 1020, so that 16 bits hold the sums.
     @inline(__always)
     func part(_ number: Int, _ x: Int) -> SIMD16<UInt16> {
-        let at = unsafe UnsafeRawPointer(rows + (number &* room &+ x))
+        let at = unsafe UnsafeRawPointer(rows + (number &* capacity &+ x))
         let first = unsafe at.loadUnaligned(as: SIMD16<UInt16>.self)
-        let second = unsafe at.loadUnaligned(fromByteOffset: 6 &* room, as: SIMD16<UInt16>.self)
+        let second = unsafe at.loadUnaligned(fromByteOffset: 6 &* capacity, as: SIMD16<UInt16>.self)
         return unsafe (first &* even &+ second &* odd &+ 32) &>> 6
     }
 }
@@ -289,7 +289,7 @@ public struct Smoother: ~Copyable {
 /// Fills columns of a row's three parts with a linear ramp, eight at a time: up to seven more are written.
 @inline(__always)
 private func ramp(
-    _ row: UnsafeMutablePointer<Int16>, _ room: Int, _ columns: Range<Int>, from start: SIMD4<Float>,
+    _ row: UnsafeMutablePointer<Int16>, _ capacity: Int, _ columns: Range<Int>, from start: SIMD4<Float>,
     slope: SIMD4<Float>
 ) {
     let rise = roundedLanes(slope)
@@ -298,8 +298,8 @@ private func ramp(
         let first = roundedLanes(start + slope * Float(x - columns.lowerBound))
         let at = unsafe UnsafeMutableRawPointer(row + x)
         unsafe at.storeBytes(of: ramp(first.x, rise.x), as: SIMD8<Int16>.self)
-        unsafe at.storeBytes(of: ramp(first.y, rise.y), toByteOffset: room * 2, as: SIMD8<Int16>.self)
-        unsafe at.storeBytes(of: ramp(first.z, rise.z), toByteOffset: room * 4, as: SIMD8<Int16>.self)
+        unsafe at.storeBytes(of: ramp(first.y, rise.y), toByteOffset: capacity * 2, as: SIMD8<Int16>.self)
+        unsafe at.storeBytes(of: ramp(first.z, rise.z), toByteOffset: capacity * 4, as: SIMD8<Int16>.self)
         x += 8
     }
 }
@@ -316,20 +316,21 @@ private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
 private struct ChromaPull {
     /// U and V, alternating.
     private var mean = SIMD16<UInt16>()
-    /// The part of the smoothing's alpha, in 128ths.
+    /// The evenness, in 256ths.
     private let weight: UInt16
 
-    init(_ how: SkinSmoothing) {
+    init(_ settings: SkinSmoothing) {
         func lanes(_ mean: Float) -> SIMD8<UInt16> { SIMD8(repeating: UInt16(max(0, min(255, mean)))) }
-        (mean.evenHalf, mean.oddHalf) = (lanes(how.chroma.x), lanes(how.chroma.y))
-        weight = UInt16(max(0, min(128, how.evenness * 128)))
+        (mean.evenHalf, mean.oddHalf) = (lanes(settings.chroma.x), lanes(settings.chroma.y))
+        weight = UInt16(max(0, min(256, settings.evenness * 256)))
     }
 
+    /// The mean, with the alpha of the skin times the evenness.
     @inline(__always)
-    func samples(_ alpha: SIMD16<UInt16>) -> RunSamples {
+    func samples(_ skin: SIMD16<UInt16>) -> RunSamples {
         // Shared chroma takes the alpha of the first pixel: skin has no edges here.
-        let half = (alpha.evenHalf &* weight) &>> 7
-        var pairs = alpha
+        let half = (skin.evenHalf &* weight) &>> 8
+        var pairs = skin
         (pairs.evenHalf, pairs.oddHalf) = (half, half)
         return RunSamples(art: times(mean, pairs), alpha: pairs)
     }

@@ -1,7 +1,8 @@
 import CScale
 
-/// Scales rows with AVX2, for pictures that aren't reduced to half or less. Rows are filtered horizontally first, each
-/// only once, and then mixed in pairs. Formats with fewer chroma samples therefore cost less.
+/// A scaler with AVX2, for pictures that aren't reduced to half or less. Each row of the picture is filtered
+/// horizontally, once, and each row of the output is mixed from two of these. The fewer chroma samples a format has,
+/// the less it costs.
 @safe struct WideScaler: ~Copyable {
     private let kernels: UnsafePointer<cscale_kernels>
     private var luma: WideFilter
@@ -11,8 +12,8 @@ import CScale
     /// The length of each of these rows.
     private let lineLength: Int
     /// The numbers of these rows in the picture; -1: none.
-    private var held = [6 of Int](repeating: -1)
-    /// The samples of a row that aren't side by side in the picture.
+    private var filteredRows = [6 of Int](repeating: -1)
+    /// The samples of one component of a row, if they aren't side by side in the picture.
     private var gathered: [UInt8]
 
     /// Allocates the memory; nil if the processor has no AVX2, or the filters reduce too much.
@@ -21,7 +22,7 @@ import CScale
         unsafe self.kernels = unsafe kernels
         self.luma = WideFilter(luma.columns)
         self.chroma = WideFilter(chroma.columns)
-        // Rows are mixed in pairs of groups.
+        // The kernels mix two groups of 16 samples at once.
         lineLength = (max(luma.columns.count, chroma.columns.count) + 31) / 32 * 32
         lines = Array(repeating: 0, count: 6 * lineLength)
         gathered = Array(repeating: 0, count: max(luma.columns.capacity, chroma.columns.capacity) + 32)
@@ -30,7 +31,7 @@ import CScale
     /// Begins a picture.
     /// - Parameter hasMoved: whether the filters have changed since the last one.
     mutating func begin(_ luma: PlaneFilter, _ chroma: PlaneFilter, hasMoved: Bool) {
-        held = [6 of Int](repeating: -1)
+        filteredRows = [6 of Int](repeating: -1)
         guard hasMoved else { return }
         self.luma.set(luma.columns)
         self.chroma.set(chroma.columns)
@@ -142,6 +143,7 @@ import CScale
             secondWeight: secondWeight)
     }
 
+    /// The place of a filtered row in `lines`: each component keeps an even and an odd row.
     private func slot(_ component: Int, _ line: Int) -> Int { 2 * component + line & 1 }
 
     /// Filters a row of the picture, unless that was done for the row before.
@@ -149,8 +151,8 @@ import CScale
         _ component: Int, _ source: UnsafePointer<UInt8>, _ site: SampleSite, _ filter: PlaneFilter, _ line: Int
     ) {
         let slot = slot(component, line)
-        guard held[slot] != line else { return }
-        held[slot] = line
+        guard filteredRows[slot] != line else { return }
+        filteredRows[slot] = line
         let count = filter.columns.samples.count
         let start = unsafe source + site.offset + filter.columns.samples.lowerBound * site.step + line * site.stride
         let into = slot * lineLength
@@ -161,7 +163,7 @@ import CScale
         }
     }
 
-    /// Filters a row. Static, and with a filter that can't be copied: copies would count references in each row.
+    /// Filters a row. This is static, and the filter noncopyable, because copies would count references in each row.
     private static func filter(
         _ start: UnsafePointer<UInt8>, _ step: Int, _ count: Int, _ columns: borrowing WideFilter,
         _ kernels: UnsafePointer<cscale_kernels>, _ gathered: inout [UInt8], _ lines: inout [Int16], _ offset: Int
@@ -203,10 +205,11 @@ private struct WideFilter: ~Copyable {
     private var starts: [Int32]
     private var shuffle: [UInt8]
     private var weights: [UInt8]
-    /// The number of first groups that are like the first one, and the input samples from half to half in them.
+    /// The number of groups at the start that repeat the first one's pattern, and the input samples from one half of a
+    /// group to the next in them.
     private var (uniform, step) = (0, 0)
 
-    /// Input samples from which half a group is made. As long as nothing is reduced to half, 8 outputs need no more.
+    /// The input samples of half a group. Its 8 outputs need no more, since pictures aren't reduced to half.
     static let window = 16
 
     init(_ filter: ScaleFilter) {
@@ -217,7 +220,7 @@ private struct WideFilter: ~Copyable {
         set(filter)
     }
 
-    /// Takes over a filter. Allocates nothing.
+    /// Replaces the filter by another of the same size. Allocates nothing.
     mutating func set(_ filter: ScaleFilter) {
         let last = max(0, filter.samples.count - Self.window)
         for half in 0..<2 * groups {
@@ -226,7 +229,7 @@ private struct WideFilter: ~Copyable {
             // The last half may be beyond the row.
             for x in min(8 * half, filter.count)..<min(8 * half + 8, filter.count) {
                 let offset = Int(filter.first[x]) - start
-                // Of 65535, and of 255.
+                // The filter's weights are 65535ths, the kernels' 255ths.
                 let weight = UInt8((Int(filter.weights[x][0]) + 128) / 257)
                 (shuffle[2 * x], shuffle[2 * x + 1]) = (UInt8(offset), UInt8(min(offset + 1, Self.window - 1)))
                 (weights[2 * x], weights[2 * x + 1]) = (weight, 255 - weight)

@@ -11,7 +11,7 @@ struct NoDaemon: Error {
 protocol PrintableReply: Decodable {
     /// The line to print; nil for none.
     var line: String? { get }
-    /// The lines to print, where there may be several.
+    /// The lines to print; by default `line` alone.
     var lines: [String] { get }
 }
 
@@ -44,7 +44,8 @@ func printReply<Reply: PrintableReply>(to request: Command, as type: Reply.Type)
     return reply
 }
 
-/// - Throws: `NoDaemon`, or `Problem`.
+/// Connects to the daemon.
+/// - Throws: `NoDaemon` if none is running, or `Problem`.
 func connectToDaemon() throws -> ControlClient {
     do throws(Problem) { return try ControlClient() } catch  where error.kind == .missing {
         throw NoDaemon(problem: error)

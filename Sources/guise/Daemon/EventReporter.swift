@@ -17,16 +17,20 @@ final class EventReporter: Sendable {
     /// Warnings for subscribers, the newest `maxWarnings`, with their time on the monotonic clock.
     private let warnings = Mutex<[(time: UInt64, line: String)]>([])
     private static let maxWarnings = 100
-    /// Nanoseconds: the age up to which a warning is news, and the time between two reports of the metrics.
+    /// A second in nanoseconds: the age up to which a warning is reported, and the time between two reports of the
+    /// metrics.
     private static let second: UInt64 = 1_000_000_000
 
     /// The reported state, used to report only changes.
     private struct ReportedState {
         var selections: [MaskSelection]
+        /// The revision of the history.
         var history = 0
+        /// The revision of the looks.
         var looks = 0
         var loopStatus = LoopStatus()
         var source = ""
+        /// When the metrics were reported, in nanoseconds of the monotonic clock.
         var metrics: UInt64 = 0
     }
 
@@ -67,7 +71,7 @@ final class EventReporter: Sendable {
             let before = reported
             (reported.selections, reported.loopStatus) = (selections, loopStatus)
             (reported.history, reported.looks) = (names.revision, looks.revision)
-            // A file may replace another one between two calls: then only the source tells.
+            // If a file replaces another one between two calls, only the source differs.
             if loopStatus.camera == .open { reported.source = source }
             if now >= reported.metrics + Self.second { reported.metrics = now }
             return before

@@ -47,7 +47,7 @@ struct MaskHandler {
     /// Puts masks on. Masks that are on already keep their options and their place.
     /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide
     ///   faces or bystanders. One that hides the room gives way only to another that does, or to another background.
-    ///   The new mask takes the place of the first of them.
+    ///   The new mask takes the place of the first one that it replaces.
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
@@ -56,27 +56,26 @@ struct MaskHandler {
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
             if let index = selections.firstIndex(where: { $0.mask == name }) {
-                // A mask that is put on by name is for everybody.
+                // A mask that is put on by name is for everybody, and if it hides something, opaque.
                 selections[index].personSlot = nil
-                // Nor is one half on that is to hide something.
                 if !hiding(name).isEmpty { selections[index].opacity = 1 }
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
-            let rivals = selections.map(\.mask).filter {
+            let sameKind = selections.map(\.mask).filter {
                 !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
             }
             let isRoomHidden = hiding(name).contains(.room)
-            let old = rivals.filter { rival in
-                let isBackground = kinds.contains(.background) && summaries[rival]?.kinds.contains(.background) == true
-                return hiding(rival).isDisjoint(
+            let displaced = sameKind.filter { other in
+                let isBackground = kinds.contains(.background) && summaries[other]?.kinds.contains(.background) == true
+                return hiding(other).isDisjoint(
                     with: isRoomHidden || isBackground ? [.faces, .bystanders] : [.faces, .bystanders, .room])
             }
-            kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
-            let index = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
+            kept += sameKind.filter { !displaced.contains($0) && !kept.contains($0) }
+            let index = selections.firstIndex { displaced.contains($0.mask) } ?? selections.endIndex
             selections.insert(masks.remembered(name), at: index)
-            selections.removeAll { old.contains($0.mask) }
-            replaced += old
+            selections.removeAll { displaced.contains($0.mask) }
+            replaced += displaced
         }
         try masks.select(selections)
         return WornReply(selections, kept: kept, replaced: replaced)
@@ -109,32 +108,37 @@ struct MaskHandler {
         return WornReply(now, kept: kept)
     }
 
-    /// The masks that random requests choose from.
+    /// The names of the masks that a random request chooses from.
+    /// - Parameters:
+    ///   - request: the request's name, for the error.
+    ///   - all: whether masks that aren't marked as fit for work count too.
     /// - Throws: `RequestError` if there is none.
-    private func candidates(all: Bool, _ isWanted: (MaskSummary) -> Bool) throws -> [String] {
+    private func candidates(
+        for request: MaskRequest.Name, all: Bool, _ isWanted: (MaskSummary) -> Bool
+    ) throws -> [String] {
         let wanted = masks.summaries.filter(isWanted)
         let found = all ? wanted : wanted.filter(\.isFitForWork)
         guard found.isEmpty else { return found.map(\.name) }
         throw RequestError(
             .notNow,
             wanted.isEmpty
-                ? "there is no other mask; see `guise masks`"
-                : "no other mask is marked as fit for work; to choose from all: `guise random --all`")
+                ? "there is no mask left; see `guise masks`"
+                : "no mask left is marked as fit for work; to choose from all: `guise \(request.rawValue) --all`")
     }
 
     private func selectRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let names = try candidates(all: all) { $0.hidden.isEmpty && !worn.contains($0.name) }
+        let names = try candidates(for: .random, all: all) { $0.hidden.isEmpty && !worn.contains($0.name) }
         return try replace(with: names.randomElement().map { [MaskSelection($0)] } ?? [])
     }
 
     /// Gives successive people different masks; the sequence repeats after the last mask.
     private func assignRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let personal = try candidates(all: all, \.isPersonal)
+        let personal = try candidates(for: .surprise, all: all, \.isPersonal)
         // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
-        let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
+        let names = (fresh.count >= Self.maxSurpriseMasks ? fresh : personal).shuffled().prefix(Self.maxSurpriseMasks)
         return try replace(
             with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)
@@ -143,9 +147,9 @@ struct MaskHandler {
             })
     }
 
-    /// The number of masks, as many as there are often faces in front of a camera. Each mask takes memory and time to
-    /// load.
-    private static let rounds = 4
+    /// The most masks that `surprise` gives: there are rarely more faces in front of a camera, and each mask takes
+    /// memory and time to load.
+    private static let maxSurpriseMasks = 4
 
     /// Selects the next or previous mask in the order of names, cyclically. Masks that hide something are selected and
     /// removed only by name.

@@ -5,14 +5,14 @@ import Engine
 import Objects
 import SystemKit
 
-/// Answers requests for the things that masks tell apart.
+/// Answers requests for the things that masks recognise.
 struct ThingHandler {
     let library: ThingLibrary
     let loader: MaskLoader
     let mailbox: Mailbox
 
-    /// The pictures that are taken of what is held up, and how many seconds that may take.
-    private static let (lessonPictures, timeout) = (3, 15.0)
+    /// The number of pictures that are taken of what is held up, and the seconds that this may take.
+    private static let (cameraPictures, timeout) = (3, 15.0)
 
     func handle(_ request: ThingRequest) throws -> Answer {
         switch request {
@@ -22,7 +22,7 @@ struct ThingHandler {
             guard photos.isEmpty else { return .background { [self] in try teach(name, photos) } }
             guard loader.masks.contains(where: \.usesThings) else {
                 throw RequestError(
-                    .notNow, "no mask is worn that looks at things; put one on first: `guise wear objects`")
+                    .notNow, "no mask that recognises things is worn; put one on first: `guise wear objects`")
             }
             let settings = mailbox.settings
             guard !settings.isPaused, !settings.isFrozen else {
@@ -33,7 +33,7 @@ struct ThingHandler {
             }
             return .background { [self] in try teachFromCamera(name) }
         case .forget(let name):
-            // Files are moved.
+            // In the background, because files are moved.
             return .background { [self] in try forget(name) }
         }
     }
@@ -50,12 +50,12 @@ struct ThingHandler {
         }
         var cutouts: [Cutout] = []
         for photo in photos {
-            var found: [Cutout]?
-            try Clip.firstPicture(of: photo) { view in if found == nil { found = ThingFinder.cutouts(of: view) } }
-            guard let found, let thing = found.first else {
+            var found: [Cutout] = []
+            try Clip.firstPicture(of: photo) { view in found = ThingFinder.cutouts(of: view) }
+            guard let thing = found.first else {
                 throw Problem(
                     .unusable, "no thing was found in \(photo)",
-                    fix: "lay it whole on a plain background, at least a thirtieth of the picture's width")
+                    fix: "show all of it on a plain background, at least a thirtieth of the picture's width")
             }
             guard found.count == 1 else {
                 throw Problem(
@@ -67,18 +67,18 @@ struct ThingHandler {
     }
 
     private func teachFromCamera(_ name: String) throws -> TaughtReply {
-        let collected = mailbox.observe { library.recognizer.collect(Self.lessonPictures, seconds: Self.timeout) }
+        let collected = mailbox.observe { library.recognizer.collect(Self.cameraPictures, seconds: Self.timeout) }
         guard let cutouts = collected else {
             throw RequestError(.notNow, "something is being taught already; try again in a moment")
         }
-        guard cutouts.count == Self.lessonPictures else {
+        guard cutouts.count == Self.cameraPictures else {
             guard mailbox.lastStatus.camera != .lost else {
                 throw RequestError(.notNow, "there is no picture: the camera is missing or in use")
             }
             throw RequestError(
                 .notNow,
-                "nothing was seen that is held up alone before a plain background; hold '\(name)' up whole, at the "
-                    + "picture's middle, and try again")
+                "nothing was held up alone in front of a plain background; hold all of '\(name)' in the middle of the "
+                    + "picture, and try again")
         }
         return try learn(name, cutouts)
     }
