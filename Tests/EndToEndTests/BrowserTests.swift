@@ -1619,6 +1619,10 @@ extension EndToEnd {
                 browser.waits(for: "view().querySelector('.small-words').textContent == 'Others see a placeholder'"))
             try browser.run("view().querySelector('.small-panic .main').click()")
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
+            if Fixtures.exists(Fixtures.axe) {
+                let found = try browser.inOtherWindow { try stage.findings() }
+                #expect(found == [], "\(found)")
+            }
             // The same button closes it, and the page goes on.
             try browser.click("#small")
             #expect(browser.waits(for: "documentPictureInPicture.window === null"))
