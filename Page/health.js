@@ -22,12 +22,16 @@ export async function check() {
     const said = [
         errors && t("{count} error|{count} errors", { count: errors }), warnings && t("{count} warning|{count} warnings", { count: warnings }),
     ].filter(Boolean);
-    $("doctor-says").textContent = said.length ? list([...said, t("{count} OK", { count: count("ok") })]) : t("All is well: calls can see your masks.");
+    $("doctor-says").textContent = said.length ? list(said) : t("All is well: calls can see your masks.");
     $("health-badge").hidden = errors + warnings === 0;
     $("health-badge").textContent = errors || warnings;
     $("health-badge").className = errors ? "badge error" : "badge";
     $("health-badge").setAttribute("aria-label", said[0] ?? "");
-    $("checks").replaceChildren(...checks.map(row));
+    // What is well is of interest to few.
+    const [worse, well] = $("checks").querySelectorAll("ul");
+    worse.replaceChildren(...checks.filter(({ state }) => state !== "ok").map(row));
+    well.replaceChildren(...checks.filter(({ state }) => state === "ok").map(row));
+    $("checks").querySelector("summary").textContent = t("{count} OK", { count: count("ok") });
     noteChecks(checks);
 }
 

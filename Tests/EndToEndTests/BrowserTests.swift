@@ -684,6 +684,19 @@ extension EndToEnd {
             let (heart, wreath) = (".stamp-handles [data-stamp='0']", ".stamp-handles [data-stamp='1']")
             // Put on by hand, it shows the handles at once, also those on the face.
             try #require(browser.waits(for: "document.querySelector(\"\(wreath)\")?.hidden === false"))
+            // No handle covers Panic.
+            let hit = try browser.run(
+                """
+                const handle = document.createElement("button");
+                handle.style.cssText = "position: absolute; inset: 0; width: 100%; height: 100%";
+                document.querySelector(".stamp-handles").append(handle);
+                const box = document.querySelector("#panic").getBoundingClientRect();
+                const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                handle.remove();
+                return hit.closest("button").id;
+                """
+            ).string
+            #expect(hit == "panic")
 
             let before = try stage.look()
             try browser.drag("\(heart) .stamp-move", by: (60, 80))
@@ -833,6 +846,10 @@ extension EndToEnd {
             let stage = try Stage()
             try stage.dropPortrait()
             #expect(try stage.browser.text("document.querySelector('#photo-says').textContent") == "1 face")
+            try stage.browser.resize(width: 320, height: 640)
+            try stage.browser.waitForLayout()
+            #expect(try stage.browser.number("document.querySelector('#photo-bar').clientHeight") < 64, "one row")
+            try stage.browser.resize(width: 1280, height: 800)
             let bare = try stage.look(at: "#photo")
             try stage.browser.run("document.querySelector('.mask[data-mask=top]').click()")
             #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
@@ -1036,6 +1053,12 @@ extension EndToEnd {
                 stage.browser.waits(
                     for:
                         "document.querySelector('#checks .error, #checks .warning') && !document.querySelector('#panel-health').hidden"
+                ))
+            // What is well does not hide what is not.
+            #expect(
+                stage.browser.waits(
+                    for:
+                        "document.querySelector('#checks .ok') && !document.querySelector('#checks .ok').checkVisibility()"
                 ))
             try stage.browser.click("#tab-masks")
             try stage.browser.click("#first-call-close")
@@ -1596,6 +1619,10 @@ extension EndToEnd {
                 browser.waits(for: "view().querySelector('.small-words').textContent == 'Others see a placeholder'"))
             try browser.run("view().querySelector('.small-panic .main').click()")
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
+            if Fixtures.exists(Fixtures.axe) {
+                let found = try browser.inOtherWindow { try stage.findings() }
+                #expect(found == [], "\(found)")
+            }
             // The same button closes it, and the page goes on.
             try browser.click("#small")
             #expect(browser.waits(for: "documentPictureInPicture.window === null"))

@@ -130,6 +130,17 @@ public final class Browser: @unchecked Sendable {
     /// A minute's worth if nothing delays them.
     private static let maxLooks = 1200
 
+    /// Does something in the browser's other window, such as one that stays on top: scripts run there meanwhile.
+    public func inOtherWindow<Value>(_ work: () throws -> Value) throws -> Value {
+        let own = try #require(Self.send("GET", "\(session)/window", nil).string)
+        let windows = try Self.send("GET", "\(session)/window/handles", nil).elements.compactMap(\.string)
+        let other = try #require(windows.first { $0 != own }, "\(windows)")
+        _ = try command("window", ["handle": JSON(other)])
+        let result = Result { try work() }
+        _ = try command("window", ["handle": JSON(own)])
+        return try result.get()
+    }
+
     /// Waits until changes are laid out and painted.
     public func waitForLayout() throws {
         try run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")

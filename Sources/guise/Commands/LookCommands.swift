@@ -15,7 +15,11 @@ extension LooksReply: PrintableReply {
 }
 
 extension HistoryReply: PrintableReply {
-    var line: String? { ([change, worn.line ?? ""] + notes).joined(separator: "; ") }
+    var line: String? {
+        // What hides faces stays on: it takes its own command.
+        let said = worn.kept == nil ? change : "\(change), except what hides faces"
+        return ([said, worn.line ?? ""] + notes).joined(separator: "; ")
+    }
 }
 
 struct LooksCommand: ControlCommand {
