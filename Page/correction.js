@@ -61,7 +61,6 @@ async function load() {
     ({ faces, width, height, meanFace } = answer);
     others = Math.max(0, photo.count - faces.length);
     overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    document.documentElement.style.setProperty("--photo-height", height / width);
     build();
     showBusy(false);
     return true;

@@ -128,6 +128,8 @@ export function showPhoto(urls) {
     if (Boolean(photo) === Boolean(live)) restartStream();
 }
 
+$("photo").onload = () => document.documentElement.style.setProperty("--photo-height", $("photo").naturalHeight / $("photo").naturalWidth);
+
 /// Shows the photo without masks, which may hide what is to be corrected, or with them again.
 export function showPhotoBefore(isShown) {
     const source = isShown ? photo?.before : photo?.after;

@@ -135,6 +135,7 @@ export function makeHandles({ stamps, nameOf, isUsed, begin, replace, remove }) 
         clearInterval(timer);
         resized.disconnect();
         element.remove();
+        $("screen").classList.toggle("is-placing", isShown);
         if (!isShown) return;
         $("screen").append(element);
         resized.observe($("screen"));

@@ -31,7 +31,7 @@ public struct ControlClient: ~Copyable {
     /// - Throws: `RequestError` if the daemon refused it, `Problem` if it did not reply, or not as expected.
     public mutating func perform<Reply: Decodable>(_ command: Command, as type: Reply.Type = Reply.self) throws -> Reply
     {
-        let reply = try perform(command.json)
+        let reply = try perform(command.json, within: command.replyTimeout)
         do { return try reply.decoded(as: type) } catch {
             throw Problem(
                 .unusable, "Guise replied in another way than expected: \(error)",

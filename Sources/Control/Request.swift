@@ -33,6 +33,12 @@ public enum Command: Equatable, Sendable {
         case .service(let request): request.json
         }
     }
+
+    /// Seconds in which the daemon replies, even on a busy computer: each photo is read by a program of its own.
+    var replyTimeout: Int {
+        guard case .thing(.teach(_, let photos)) = self else { return 20 }
+        return 20 + 20 * max(1, photos.count)
+    }
 }
 
 /// A request line from a client.

@@ -109,12 +109,7 @@ struct Segmenter: ~Copyable {
         marks.clear()
         guard fitBackground() else { return }
         markDifferences()
-        // Closes gaps in outlines, and fills them; then removes what is thin.
-        found.dilate()
-        found.fillHoles()
-        found.erode()
-        found.erode()
-        found.dilate()
+        found.fillOutlines()
         var next: UInt8 = 2
         collectRegions(&next, removingHands: false)
         if regions.contains(where: \.isCutOff) {
@@ -306,8 +301,7 @@ struct Segmenter: ~Copyable {
         for i in found.cells.indices where marks.cells[i] != 0 { found.cells[i] = 0 }
         for region in regions where region.isCutOff { removeHand(from: region.mark) }
         for i in found.cells.indices where found.cells[i] >= 2 { found.cells[i] = 1 }
-        found.erode()
-        found.dilate()
+        found.removeThin()
         for i in found.cells.indices where marks.cells[i] != 0 { found.cells[i] = 0 }
         regions.removeAll(where: \.isCutOff)
     }

@@ -22,11 +22,21 @@ public struct TaughtThing: Sendable {
         repeatability = pairs > 0 ? sum / pairs : Self.unknownRepeatability
     }
 
-    /// Whether the thing has a pattern by which it must be recognised.
-    var hasPattern: Bool { repeatability >= Self.patternRepeatability }
+    /// Whether the thing has a pattern by which it must be recognised. One with many key points has, even if few of
+    /// them repeat: a hand may have covered others in each view, or there may be one view only.
+    var hasPattern: Bool {
+        guard repeatability < Self.patternRepeatability else { return true }
+        let points = views.reduce(0) { $0 + $1.points.count }
+        return points >= Self.patternPoints * views.count
+    }
+
+    /// How many of the key points must repeat, of which a share is enough.
+    var expectedRepeatability: Float { max(repeatability, Self.patternRepeatability) }
 
     /// Between that of print and engravings, 0.5 and more, and that of beans, at most 0.3.
     private static let patternRepeatability: Float = 0.35
+    /// Between the mean key points of beans, at most 105, and those of keys in a hand, at least 125.
+    private static let patternPoints = 120
 }
 
 /// The things that can be recognised.
@@ -60,6 +70,8 @@ public struct TaughtThings: Sendable {
     /// Partners from which the shape doesn't matter, since a hand may cover a corner of the thing, or have covered one
     /// when it was taught. Other things have up to 38, of drawn cards, coins and keys that a hand holds.
     private static let shapelessPartners = 50
+    /// The key points of what is taken for a plain thing, relative to those of that thing: a coin has twice a bean's.
+    private static let maxPlainPoints: Float = 1.7
     /// The difference of costs by which the best thing must be better than the next one.
     private static let margin: Float = 0.05
 
@@ -90,10 +102,13 @@ public struct TaughtThings: Sendable {
         let shape = d.shape / (thing.hasPattern ? maxShape : maxPlainShape)
         guard d.chroma <= maxChroma, d.luma <= maxLuma, shape <= 1 || thing.hasPattern else { return nil }
         let looks = (d.chroma / maxChroma + d.luma / maxLuma + min(1, shape)) / 3
-        guard thing.hasPattern else { return looks }
+        guard thing.hasPattern else {
+            let limit = maxPlainPoints * Float(max(12, view.points.count))
+            return Float(appearance.points.count) <= limit ? looks : nil
+        }
         let partners = matcher.count(appearance.points, in: view.points)
         guard shape <= 1 || partners >= shapelessPartners else { return nil }
-        let share = KeyPointMatcher.share(partners, appearance, view) / thing.repeatability
+        let share = KeyPointMatcher.share(partners, appearance, view) / thing.expectedRepeatability
         guard share >= (partners >= certainPartners ? coveredShare : patternShare) else { return nil }
         return (looks + max(0, 1 - share)) / 2
     }

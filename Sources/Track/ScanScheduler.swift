@@ -40,7 +40,8 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
-    /// The number of searches of each tile of large faces since the start; `prioritize` asks for all but the first again.
+    /// The number of searches of each tile of large faces since the start; `prioritize` asks again for all but the
+    /// first.
     /// These tiles come first in `tiles`; there are fewer than ten.
     private var largeSearches: [Int]
     /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for

@@ -55,7 +55,11 @@ private func lessons(_ thing: DrawnThing, seed: Int = 1, count: Int = 3) -> [Cut
         #expect(library.things.map(\.name) == ["red"])
     }
 
-    @Test(arguments: ["", ".hidden", "a/b", "../x", "a\nb", "   ", String(repeating: "a", count: 33)])
+    @Test(
+        arguments: [
+            "", ".hidden", "a/b", "../x", "a\nb", "a\tb", "\u{1b}[31mred", "   ", "\u{200b}",
+            String(repeating: "a", count: 33),
+        ])
     func `a bad name is refused`(name: String) throws {
         #expect(problem(name, lessons(card, count: 1))?.kind == .invalid)
         #expect(library.things.isEmpty && !FileManager.default.fileExists(atPath: scratch.path("Things")))
@@ -72,13 +76,18 @@ private func lessons(_ thing: DrawnThing, seed: Int = 1, count: Int = 3) -> [Cut
         let refused = problem("another", lessons(DrawnThing(.bean, 0), count: 1))
         #expect(refused?.kind == .invalid && refused?.fix.contains("guise forget") == true)
         #expect(library.things.first { $0.name == "card" }?.pictures == ThingLibrary.maxPictures)
+        #expect(reloaded.load().warning == nil)
+        // As copied from another computer.
+        try FileManager.default.createDirectory(
+            atPath: scratch.path("Things/zither"), withIntermediateDirectories: true)
+        #expect(reloaded.load().warning?.contains("only the first 64 are recognised") == true)
     }
 
     @Test func `a damaged picture is reported, and the others are used`() throws {
         _ = try library.teach("card", lessons(card))
         try Data("no picture".utf8).write(to: scratch.url.appending(path: "Things/card/0.png"))
         let loaded = reloaded.load()
-        #expect(loaded.warning?.contains("0.png") == true)
+        #expect(loaded.warning?.contains("0.png is no picture of a taught thing; delete it") == true)
         #expect(loaded.things.things.first?.views.count == 3)
     }
 

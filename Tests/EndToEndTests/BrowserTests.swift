@@ -770,6 +770,12 @@ extension EndToEnd {
             let handles = ".stamp-handles [data-stamp='1']"
             try #require(browser.waits(for: "document.querySelector(\"\(handles)\")?.hidden === false"))
             #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
+            // The bar is below the photo, not over it and its handles.
+            let gap = """
+                document.querySelector("#photo-bar").getBoundingClientRect().top
+                    - document.querySelector("#photo").getBoundingClientRect().bottom
+                """
+            #expect(try browser.number(gap) >= 0)
 
             // From the middle of the eyes to the handle, and from eye to eye, in pixels of the photo.
             let offset = try browser.run(

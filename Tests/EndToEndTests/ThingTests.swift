@@ -34,6 +34,9 @@ import Testing
         #expect(both.code == 1 && both.errors.contains("shows 2 things"))
         let again = try guise.guise("teach", "map", held)
         #expect(again.code == 1 && again.errors.contains("taught already, as 'card'"))
+        // Too many are refused before they are read.
+        let many = try guise.guise(["teach", "card"] + Array(repeating: scratch.path("missing.png"), count: 9))
+        #expect(many.code == 1 && many.errors.contains("'card' would have 10 pictures, the limit is 9"))
         #expect(try guise.guise("things").out == "bean: 2 pictures\ncard: 1 picture\n")
         // As file managers leave them behind.
         try scratch.shell("touch \"$(find . -type d -path '*things/bean')/.directory\"")

@@ -54,7 +54,8 @@ public final class RunningGuise: @unchecked Sendable {
     public func status() throws -> JSON { try ask("status") }
 
     /// Runs a command of the command line to its end.
-    public func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: scratch) }
+    public func guise(_ arguments: String...) throws -> Program.Outcome { try guise(arguments) }
+    public func guise(_ arguments: [String]) throws -> Program.Outcome { try Program.run(arguments, in: scratch) }
 
     public var worn: [String] { get throws { try status()["masks"]?.elements.compactMap { $0["name"]?.string } ?? [] } }
 

@@ -140,7 +140,9 @@ import Testing
         try #require(isTracked)
         for number in 40..<70 {
             tracker.update(large.view.luma, at: Double(number) / 30)
-            print("DBG", number, tracker.isCut, tracker.hasSearchedAll, tracker.faces.map { ($0.box, $0.state) }, tracker.candidateHeads)
+            print(
+                "DBG", number, tracker.isCut, tracker.hasSearchedAll, tracker.faces.map { ($0.box, $0.state) },
+                tracker.candidateHeads)
         }
         let isCut = tracker.isCut
         #expect(!isCut)

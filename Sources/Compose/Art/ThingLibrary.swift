@@ -62,6 +62,12 @@ public final class ThingLibrary: Sendable {
             var (things, warning): ([TaughtThing], String?) = ([], nil)
             // Such as a helper that has ended, or a package that is not installed yet.
             var mayPass = false
+            let names = names
+            if names.count > Self.maxThings {
+                warning =
+                    "of \(names.count) things, only the first \(Self.maxThings) are recognised; "
+                    + "forget some: `guise forget NAME`"
+            }
             for name in names.prefix(Self.maxThings) {
                 var views: [ThingAppearance] = []
                 for picture in pictures(of: name).prefix(Self.maxPictures) {
@@ -81,12 +87,10 @@ public final class ThingLibrary: Sendable {
     }
 
     private func cutout(_ path: String) throws(Problem) -> Cutout {
-        let picture = try ArtReader.load(path: path, maxDimension: Cutout.side)
-        guard let cutout = Cutout(picture) else {
-            throw Problem(
-                .unusable, "\(path) is no picture of a taught thing", fix: "delete it, and teach the thing again")
-        }
-        return cutout
+        do throws(Problem) {
+            if let cutout = Cutout(try ArtReader.load(path: path, maxDimension: Cutout.side)) { return cutout }
+        } catch  where error.kind != .unusable { throw error } catch {}
+        throw Problem(.unusable, "\(path) is no picture of a taught thing", fix: "delete it, and teach the thing again")
     }
 
     // MARK: - teaching
@@ -94,11 +98,33 @@ public final class ThingLibrary: Sendable {
     /// Throws if a name can't be that of a thing.
     public static func check(name: String) throws(Problem) {
         guard name.isFileName, name.count <= maxName, !name.contains(where: \.isNewline),
-            !name.allSatisfy(\.isWhitespace)
+            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }),
+            name.unicodeScalars.contains(where: isVisible)
         else {
             throw Problem(
                 .invalid, "'\(brief(name))' can't be the name of a thing",
-                fix: "use up to \(maxName) characters, no '/', and no '.' at the start")
+                fix: "use up to \(maxName) characters, no '/', no control characters, and no '.' at the start")
+        }
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.properties.isWhitespace && scalar.properties.generalCategory != .format
+    }
+
+    /// Throws if a thing can't get more pictures: for a bad name, and too many things or pictures.
+    /// - Parameter count: the number of pictures to add.
+    public func checkRoom(for name: String, adding count: Int) throws(Problem) {
+        try Self.check(name: name)
+        let (names, before) = (names, pictures(of: name).count)
+        guard names.contains(name) || names.count < Self.maxThings else {
+            throw Problem(
+                .invalid, "\(names.count) things are taught already, the limit is \(Self.maxThings)",
+                fix: "forget one first: `guise forget NAME`")
+        }
+        guard before + count <= Self.maxPictures else {
+            throw Problem(
+                .invalid, "'\(name)' would have \(before + count) pictures, the limit is \(Self.maxPictures)",
+                fix: before > 0 ? "`guise forget \(name)` first, or teach by fewer" : "teach by fewer")
         }
     }
 
@@ -115,18 +141,8 @@ public final class ThingLibrary: Sendable {
         }
         return try teaching.withLock { _ in
             defer { ArtReader.shutDown() }
-            let (names, before) = (names, pictures(of: name))
-            guard names.contains(name) || names.count < Self.maxThings else {
-                throw Problem(
-                    .invalid, "\(names.count) things are taught already, the limit is \(Self.maxThings)",
-                    fix: "forget one first: `guise forget NAME`")
-            }
-            guard before.count + cutouts.count <= Self.maxPictures else {
-                throw Problem(
-                    .invalid,
-                    "'\(name)' has \(before.count) pictures already; with \(cutouts.count) more it would exceed the "
-                        + "limit of \(Self.maxPictures)", fix: "`guise forget \(name)` first, or teach by fewer")
-            }
+            try checkRoom(for: name, adding: cutouts.count)
+            let before = pictures(of: name)
             let known = load().things
             for cutout in cutouts {
                 if let match = known.match(try recognizer.describe(cutout)), known.things[match.thing].name != name {

@@ -18,7 +18,8 @@ struct ThingHandler {
         switch request {
         case .things: return .immediate(list)
         case .teach(let name, let photos):
-            try ThingLibrary.check(name: name)
+            // Before photos are read, or anything is held up.
+            try library.checkRoom(for: name, adding: photos.isEmpty ? Self.lessonPictures : photos.count)
             guard photos.isEmpty else { return .background { [self] in try teach(name, photos) } }
             guard loader.masks.contains(where: \.usesThings) else {
                 throw RequestError(
@@ -43,11 +44,6 @@ struct ThingHandler {
     }
 
     private func teach(_ name: String, _ photos: [String]) throws -> TaughtReply {
-        guard photos.count <= ThingLibrary.maxPictures else {
-            throw Problem(
-                .invalid, "\(photos.count) photos are too many to teach '\(name)'",
-                fix: "use at most \(ThingLibrary.maxPictures)")
-        }
         var cutouts: [Cutout] = []
         for photo in photos {
             var found: [Cutout] = []
