@@ -19,7 +19,7 @@ struct ThingHandler {
         case .things: return .immediate(list)
         case .teach(let name, let photos):
             // Before photos are read, or anything is held up.
-            try library.checkRoom(for: name, adding: photos.isEmpty ? Self.lessonPictures : photos.count)
+            try library.checkRoom(for: name, adding: photos.isEmpty ? Self.cameraPictures : photos.count)
             guard photos.isEmpty else { return .background { [self] in try teach(name, photos) } }
             guard loader.masks.contains(where: \.usesThings) else {
                 throw RequestError(
