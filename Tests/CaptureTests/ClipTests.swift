@@ -178,9 +178,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.png", ""), ("a.png", "-pix_fmt rgba64be"), ("a.webp", "-lossless 1"), ("a.gif", ""),
-        ("a.mov", "-c:v qtrle"),
+        ("a.png", ""), ("a.png", "-pix_fmt rgba64be"), ("a.webp", "-lossless 1"), ("a.mov", "-c:v qtrle"),
         ("a.png", "-vf split[a][b];[a]palettegen=reserve_transparent=1[p];[b][p]paletteuse"),
+        ("a.gif", "-vf split[a][b];[a]palettegen=reserve_transparent=1[p];[b][p]paletteuse"),
         ("moving.png", "-f apng -frames:v 2"),
     ])
     func `what transparent parts hide is not shown: they are white`(name: String, options: String) throws {
