@@ -163,6 +163,24 @@ extension EndToEnd {
             #expect(try third.worn == ["crown"] && third.status()["paused"]?.bool == false)
             _ = try third.end()
         }
+
+        @Test func `what hides from the start outlasts a crash too, whatever is converted beside it`() throws {
+            let arguments = RunningGuise.sample + ["--sink", "null"]
+            let config = #"{\#(RunningGuise.smallOutput), "masks": ["crown"]}"#
+            let first = try RunningGuise(arguments + ["--mask", "pixelate"], config: config)
+            let scratch = first.scratch
+            let runtime = try #require(scratch.environment["XDG_RUNTIME_DIR"])
+            let read = { try scratch.shell("cat \(runtime)/guise/hidden.json || true") }
+            #expect(first.waits { _ in try read().contains("pixelate") })
+            let batch = try first.guise("run", "--source", Fixtures.sample, "--sink", "out.png", "--mask", "polaroid")
+            #expect(batch.code == 0, "\(batch)")
+            #expect(try read().contains("pixelate"))
+            first.running.send(signal: SIGKILL)
+            first.running.wait()
+            let second = try RunningGuise(arguments, config: config, in: scratch, isPublishing: false)
+            #expect(try second.worn == ["pixelate", "crown"])
+            _ = try second.end()
+        }
     }
 
     @Suite(.needsSample) struct MissingMasks {

@@ -514,6 +514,16 @@ import Track
         #expect(try state.read() == HiddenState.Content())
     }
 
+    @Test func `what hides from the start is kept for the next process too`() throws {
+        let fixture = try DaemonFixture()
+        fixture.loader.select([MaskSelection("pixelate")], hiding: .faces)
+        fixture.daemon.startSaving()
+        // What is left to do is done at once.
+        fixture.daemon.stopSaving()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        #expect(try state.read().masks.map(\.mask) == ["pixelate"])
+    }
+
     @Test(arguments: [false, true])
     func `a file that the user creates while the installed one is in use is read, and never replaced`(
         isReloaded: Bool

@@ -136,8 +136,9 @@ enum Launcher {
         if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
-        let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
-        var hidden = plan.hasLiveOutput ? try hiddenState.read() : HiddenState.Content()
+        // A batch job leaves the file of the daemon that runs beside it alone.
+        let hiddenState = HiddenState(folder: plan.hasLiveOutput ? (try? DeviceLock.runtimeFolder()) : nil)
+        var hidden = try hiddenState.read()
         let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
         let loader = try context.maskLoader(keeping(&hidden, wanted, context), for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
@@ -173,6 +174,8 @@ enum Launcher {
             server = fresh
         }
         watchFiles(daemon, loader, mailbox)
+        // What a batch job wears is not what was worn last.
+        if plan.hasLiveOutput { daemon.startSaving() }
         var isWantedEnd = false
         defer {
             daemon.stopSaving()
@@ -216,7 +219,7 @@ enum Launcher {
         return settings
     }
 
-    /// Starts the threads that watch the masks' files and the configuration, and the one that saves what has changed.
+    /// Starts the threads that watch the masks' files and the configuration.
     private static func watchFiles(_ daemon: Daemon, _ loader: MaskLoader, _ mailbox: Mailbox) {
         loader.start(signaling: mailbox.wakeEvent) {
             daemon.events.report($0)
@@ -228,7 +231,6 @@ enum Launcher {
         } report: {
             daemon.events.report($0)
         }
-        daemon.startSaving()
     }
 
     /// The interfaces of the frame loop to the daemon.
