@@ -53,12 +53,15 @@ final class ConfigurationStore: Sendable {
         change: @escaping @Sendable (() throws -> [String]) throws -> [String] = { try $0() },
         report: @escaping @Sendable (String) -> Void
     ) {
+        let first = file.flatMap { FileVersion($0) }
         startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: watchEvent.descriptor)
-            var version = file.flatMap { FileVersion($0) }
+            var version = first
             while true {
-                watch.set(files: watchedFolders, names: [])
-                _ = watch.wait(quiet: 100)
+                let folders = watchedFolders
+                watch.set(files: folders.files, names: folders.names)
+                // A file that came before its folder was watched has caused no event.
+                if version == self.file.flatMap({ FileVersion($0) }) { _ = watch.wait(quiet: 100) }
                 // There may be a file of the user's now.
                 let file = file
                 let isAsked = isReloadRequested.exchange(false, ordering: .acquiring)
@@ -86,13 +89,15 @@ final class ConfigurationStore: Sendable {
     /// The user's own file, whether it exists or not; nil without a home folder.
     private var ownFile: String? { paths.user.map { "\($0)/config.json" } }
 
-    /// The folders of the file, of the one that it links to, and of the user's own.
-    private var watchedFolders: [String] {
+    /// The folders of the file, of the one that it links to, and of the user's own; and the one in which the user's own
+    /// folder appears, if it doesn't exist yet.
+    private var watchedFolders: (files: [String], names: [String]) {
         let file = file
         let linked = file.flatMap { try? resolvedPath(of: $0) }
-        return [file, linked, ownFile].compactMap { $0 }.map { path in
+        let files = [file, linked, ownFile].compactMap { $0 }.map { path in
             path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         }
+        return (files, [paths.user.flatMap { nearestFolder(to: $0) }].compactMap { $0 })
     }
 
     /// Whether the file was changed by others. What was written here is active, or was taken back since.
