@@ -126,17 +126,20 @@ final class ConfigurationStore: Sendable {
 
     /// Writes the current configuration to its file, with the current masks as those of the next start.
     /// - Returns: the file's path.
-    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written.
+    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written; then nothing has
+    ///   changed.
     func save() throws -> String {
         let selections = JSON(masks.loader.selections.map(\.setting))
-        let (text, path) = try latest.withLock { text -> (String, String) in
+        let (saved, path) = try latest.withLock { text -> (ConfigurationText, String) in
             let path = try fileToWrite(text)
-            // The configuration is updated before the file, so that the watching thread finds no change.
-            text = try text.setting("masks", selections).moved(to: path)
-            if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
-            return (text.text, path)
+            var saved = try text.setting("masks", selections).moved(to: path)
+            if saved.value.start != .masks {
+                saved = try saved.setting("start", JSON(StartMasks.masks.setting))
+            }
+            return (saved, path)
         }
-        try withUnsavedKeys { _ in try write(text, to: path, isActive: true) }
+        try withUnsavedKeys { _ in try write(saved.text, to: path, isActive: true) }
+        latest.withLock { $0 = saved }
         return path
     }
 
@@ -176,10 +179,11 @@ final class ConfigurationStore: Sendable {
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
-            text = text.moved(to: path)
             return (written.text, path, version, written.value == text.value)
         }
-        return try write(text, to: path, isActive: isActive) { $0 == version }
+        guard try write(text, to: path, isActive: isActive, where: { $0 == version }) else { return false }
+        latest.withLock { $0 = $0.moved(to: path) }
+        return true
     }
 
     /// - Parameters:

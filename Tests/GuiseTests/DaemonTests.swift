@@ -927,6 +927,23 @@ import Track
         #expect(installedNow == installed)
     }
 
+    @Test func `what can't be saved changes nothing`() throws {
+        let fixture = try DaemonFixture(nil)
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "start", value: "last")))
+        _ = try fixture.ask(.mask(.only("ab-grey")))
+        let before = fixture.daemon.configuration.text
+        // The link leads to itself.
+        try fixture.scratch.shell("ln -s config.json config/guise/config.json")
+        #expect(throws: (any Error).self) { try fixture.daemon.saveChanges() }
+        #expect(fixture.requestError(.configuration(.save))?.code == .failed)
+        let after = fixture.daemon.configuration.text
+        #expect(after.file == before.file && after.value == before.value)
+        try fixture.scratch.shell("rm config/guise/config.json")
+        _ = try fixture.ask(.configuration(.reload))
+        _ = try fixture.ask(.configuration(.save))
+        #expect(try fixture.scratch.shell("cat config/guise/config.json").contains("ab-grey"))
+    }
+
     @Test func `a changed file takes effect once it is read again, an invalid or missing one changes nothing`() throws {
         let fixture = try DaemonFixture()
         try fixture.write(
