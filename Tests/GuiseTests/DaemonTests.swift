@@ -196,7 +196,7 @@ import Track
                 #expect(["snapshot", "teach", "forget"].contains(name), "\(name): \(error)")
             }
         }
-        _ = try fixture.ask(.picture(.stopRecording))
+        try fixture.mailbox.settings.recorder?.finish()
     }
 
     @Test func `a status is decoded by the command line as it was sent`() throws {
@@ -210,7 +210,7 @@ import Track
         let status: StatusReply = try sent.decoded()
         #expect(JSON(encoding: status).text == sent.text)
         #expect(status.lines.contains("worn: aa-choices") && status.lines.contains("recording: \(path)"))
-        _ = try fixture.ask(.picture(.stopRecording))
+        try fixture.mailbox.settings.recorder?.finish()
     }
 
     // MARK: - Pictures
@@ -771,6 +771,16 @@ import Track
         #expect(
             fixture.requestError(.picture(.startRecording(fixture.scratch.path("none/a.mp4"), sound: false)))?.code
                 == .failed)
+        #expect(fixture.mailbox.settings.recorder == nil)
+    }
+
+    @Test func `a recording that ends before there is a picture is an error, and no file`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("a.mp4"), sound: false)))
+        let error = fixture.requestError(.picture(.stopRecording))
+        #expect(error?.code == .notNow && error?.message.contains("a.mp4") == true, "\(error as Any)")
+        #expect(try fixture.ask(.picture(.album))["captures"]?.elements.isEmpty == true)
+        #expect(!fixture.scratch.names().contains { $0.hasPrefix("a.") })
         #expect(fixture.mailbox.settings.recorder == nil)
     }
 
