@@ -6,6 +6,9 @@ import SystemKit
 
 /// A client connection to the daemon's control socket, for the command line. The connection closes with the value.
 public struct ControlClient: ~Copyable {
+    /// The longest wait for a reply unless the caller names another, in seconds.
+    public static let replyTimeout = 20
+
     private let descriptor: CInt
     private var received: [UInt8] = []
 
@@ -28,10 +31,12 @@ public struct ControlClient: ~Copyable {
     deinit { close(descriptor) }
 
     /// Sends a command, and waits for its reply.
+    /// - Parameter seconds: the longest wait for each line, in seconds.
     /// - Throws: `RequestError` if the daemon refused it, `Problem` if it did not reply, or not as expected.
-    public mutating func perform<Reply: Decodable>(_ command: Command, as type: Reply.Type = Reply.self) throws -> Reply
-    {
-        let reply = try perform(command.json)
+    public mutating func perform<Reply: Decodable>(
+        _ command: Command, as type: Reply.Type = Reply.self, within seconds: Int = ControlClient.replyTimeout
+    ) throws -> Reply {
+        let reply = try perform(command.json, within: seconds)
         do { return try reply.decoded(as: type) } catch {
             throw Problem(
                 .unusable, "Guise replied in another way than expected: \(error)",
@@ -42,7 +47,7 @@ public struct ControlClient: ~Copyable {
     /// Sends one request and waits for its reply.
     /// - Parameter seconds: the longest wait for each line, in seconds.
     /// - Throws: `RequestError` if the daemon refused the request, `Problem` if it did not reply.
-    public mutating func perform(_ request: JSON, within seconds: Int = 20) throws -> JSON {
+    public mutating func perform(_ request: JSON, within seconds: Int = ControlClient.replyTimeout) throws -> JSON {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {

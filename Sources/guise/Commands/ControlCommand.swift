@@ -25,21 +25,28 @@ protocol ControlCommand: ParsableCommand {
     associatedtype Reply: PrintableReply
     /// The request.
     var request: Command { get }
+    /// The longest wait for the reply, in seconds.
+    var replyTimeout: Int { get }
 }
 
 extension ControlCommand {
+    var replyTimeout: Int { ControlClient.replyTimeout }
+
     func run() throws { _ = try send() }
 
     /// Sends the request, and prints the reply.
-    func send() throws -> Reply { try printReply(to: request, as: Reply.self) }
+    func send() throws -> Reply { try printReply(to: request, as: Reply.self, within: replyTimeout) }
 }
 
 /// Sends a request to the daemon, and prints the reply.
+/// - Parameter seconds: the longest wait for the reply, in seconds.
 /// - Throws: as `connectToDaemon`, and the daemon's error.
 @discardableResult
-func printReply<Reply: PrintableReply>(to request: Command, as type: Reply.Type) throws -> Reply {
+func printReply<Reply: PrintableReply>(
+    to request: Command, as type: Reply.Type, within seconds: Int = ControlClient.replyTimeout
+) throws -> Reply {
     var client = try connectToDaemon()
-    let reply = try client.perform(request, as: type)
+    let reply = try client.perform(request, as: type, within: seconds)
     for line in reply.lines { print(terminalSafe(line)) }
     return reply
 }

@@ -89,6 +89,10 @@ struct RecordCommand: ControlCommand {
         }
     }
 
+    /// A stopped recording is copied once more, so that players can seek in it, and its sound is encoded: that may take
+    /// minutes.
+    var replyTimeout: Int { action == .stop ? 3600 : ControlClient.replyTimeout }
+
     func run() throws {
         // The file was written, but a recording that ended early is still a failure.
         if let problem = try send().problem { throw RequestError(.failed, problem) }
