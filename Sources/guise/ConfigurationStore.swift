@@ -31,6 +31,9 @@ final class ConfigurationStore: Sendable {
     /// The configuration with its text, to `restore` it later.
     var text: ConfigurationText { latest.withLock { $0 } }
 
+    /// The source in use, which the command line may have named; nil if it can't be replaced.
+    var sourceInUse: SourceSpec? { mailbox.settings.source }
+
     /// The configuration with the current masks, which may differ from the file.
     var current: ConfigurationReply {
         var (file, value) = latest.withLock { ($0.file, $0.value) }
@@ -235,9 +238,10 @@ final class ConfigurationStore: Sendable {
 
     /// Goes back to an earlier configuration, which `saveChanges` writes to the file. The active masks stay, and so
     /// does what is done with lost faces, if the earlier configuration showed more of them.
+    /// - Parameter source: what `sourceInUse` was with it.
     /// - Returns: notes for the user.
     /// - Throws: `RequestError` if the earlier one is not valid any more; in this case nothing has changed.
-    func restore(_ text: ConfigurationText) throws -> [String] {
+    func restore(_ text: ConfigurationText, source: SourceSpec?) throws -> [String] {
         let old = value
         let notes = try apply(selectsMasks: false) { now in
             let key = "privacy.onLostFace"
@@ -253,6 +257,7 @@ final class ConfigurationStore: Sendable {
             }
             return now.file.map { earlier.moved(to: $0) } ?? earlier
         }
+        if let source, sourceInUse != source { mailbox.change { $0.source = source } }
         noteChanges(since: old)
         return notes
     }
