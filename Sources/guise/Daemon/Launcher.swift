@@ -148,18 +148,8 @@ enum Launcher {
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
         pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
-        var descriptions = outputs.map(\.description)
-        if plan.hasPage {
-            do throws(Problem) {
-                let address = try openPage(
-                    pageService, plan, of: video, port: context.configuration.port, prints: options.page == .printed)
-                descriptions.append("page \(address)")
-            } catch {
-                // What only the page needs, such as a folder for its secret, ends no camera. A taken port is a setting.
-                guard error.kind != .busy, !outputs.isEmpty, options.page == .asChosen else { throw error }
-                logWarning("it runs without the page: \(error), then run `guise page`")
-            }
-        }
+        let page = try openPage(pageService, plan, options, of: video, context, isAlone: outputs.isEmpty)
+        let descriptions = outputs.map(\.description) + (page.map { ["page \($0)"] } ?? [])
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
@@ -283,16 +273,26 @@ enum Launcher {
         return outputs
     }
 
-    /// Starts the page, and shows it if the user wants that.
-    /// - Parameter prints: whether the link is written to standard output.
-    /// - Returns: the page's address, without the secret.
+    /// Starts the page if the plan has one, and shows it if the user wants that.
+    /// - Parameter isAlone: whether there is no other output.
+    /// - Returns: the page's address, without the secret; nil if it was not started.
     private static func openPage(
-        _ pageService: PageService, _ plan: Plan, of video: Video, port: Int, prints: Bool
-    ) throws(Problem) -> String {
-        let (link, address) = try pageService.open(port: port)
+        _ pageService: PageService, _ plan: Plan, _ options: Options, of video: Video, _ context: AppContext,
+        isAlone: Bool
+    ) throws(Problem) -> String? {
+        guard plan.hasPage else { return nil }
+        let (link, address): (String, String)
+        do throws(Problem) {
+            (link, address) = try pageService.open(port: context.configuration.port)
+        } catch {
+            // What only the page needs, such as a folder for its secret, ends no camera. A taken port is a setting.
+            guard error.kind != .busy, !isAlone, options.page == .asChosen else { throw error }
+            logWarning("it runs without the page: \(error), then run `guise page`")
+            return nil
+        }
         // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
         log("\(video.title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
-        if prints { print(link) }
+        if options.page == .printed { print(link) }
         if plan.opensBrowser { Browser.open(link) }
         return address
     }
