@@ -105,6 +105,13 @@ extension EndToEnd {
             #expect(status.contains("started 0 h ") && status.contains("cpu, compose"), "\(status)")
         }
 
+        @Test func `events are printed one by one as they arrive, also into a file`() throws {
+            let watch = try Running(["watch", "--json"], in: guise.scratch)
+            #expect(guise.waits { _ in !watch.output.isEmpty })
+            let events = watch.output
+            #expect(events.hasPrefix("{\"event\":") && events.hasSuffix("}\n"), "\(events)")
+        }
+
         @Test func `two snapshots in one second are two files`() throws {
             try guise.scratch.shell("for i in 1 2 3; do '\(Program.path)' snapshot & done; wait")
             let names = guise.scratch.names(in: "Pictures/Guise")

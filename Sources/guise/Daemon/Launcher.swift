@@ -292,7 +292,7 @@ enum Launcher {
         }
         // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
         log("\(video.title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
-        if options.page == .printed { print(link) }
+        if options.page == .printed { printNow("\(link)\n") }
         if plan.opensBrowser { Browser.open(link) }
         return address
     }
