@@ -422,15 +422,6 @@ struct LoadedMasks: Sendable {
         }
         let isTaught = target.things != nil && families.contains(where: \.usesThings)
         let things = isTaught ? target.things?.folders ?? [] : []
-        return (files + things.filter(isFolder), (searchPaths + things.prefix(1)).compactMap(Self.nearestExisting))
-    }
-
-    /// The folder itself, or its nearest existing ancestor.
-    private static func nearestExisting(_ folder: String) -> String? {
-        var folder = folder[...]
-        while !folder.isEmpty, !isFolder(String(folder)) {
-            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
-        }
-        return folder.isEmpty ? nil : String(folder)
+        return (files + things.filter(isFolder), (searchPaths + things.prefix(1)).compactMap { nearestFolder(to: $0) })
     }
 }

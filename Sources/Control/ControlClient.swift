@@ -6,6 +6,9 @@ import SystemKit
 
 /// A client connection to the daemon's control socket, for the command line. The connection closes with the value.
 public struct ControlClient: ~Copyable {
+    /// The longest wait for a reply unless the caller names another, in seconds.
+    public static let replyTimeout = 20
+
     private let descriptor: CInt
     private var received: [UInt8] = []
 
@@ -42,7 +45,7 @@ public struct ControlClient: ~Copyable {
     /// Sends one request and waits for its reply.
     /// - Parameter seconds: the longest wait for each line, in seconds.
     /// - Throws: `RequestError` if the daemon refused the request, `Problem` if it did not reply.
-    public mutating func perform(_ request: JSON, within seconds: Int = 20) throws -> JSON {
+    public mutating func perform(_ request: JSON, within seconds: Int = ControlClient.replyTimeout) throws -> JSON {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {

@@ -34,10 +34,15 @@ public enum Command: Equatable, Sendable {
         }
     }
 
-    /// Seconds in which the daemon replies, even on a busy computer: each photo is read by a program of its own.
-    var replyTimeout: Int {
-        guard case .thing(.teach(_, let photos)) = self else { return 20 }
-        return 20 + 20 * max(1, photos.count)
+    /// The longest wait for the reply, in seconds, on a busy computer too.
+    public var replyTimeout: Int {
+        switch self {
+        // Each photo is read by a program of its own.
+        case .thing(.teach(_, let photos)): ControlClient.replyTimeout * (1 + max(1, photos.count))
+        // The recording is copied once more, so that players can seek in it, and its sound is encoded.
+        case .picture(.stopRecording): 3600
+        default: ControlClient.replyTimeout
+        }
     }
 }
 

@@ -218,22 +218,31 @@ package struct FrameLoop: ~Copyable {
         }
         dependencies.mailbox.update(loopStatus)
         dependencies.pingWatchdog()
-        let state =
-            settings.isPaused
-            ? State.paused
-            : settings.isFrozen
-                ? .frozen : loopStatus.camera == .lost ? .lost : loopStatus.camera == .open ? .open : .idle
+        let state = State(settings, loopStatus.camera)
         if state != lastState { dependencies.setStatus(state.rawValue) }
         lastState = state
     }
 
     /// The state in words, for `systemctl status`.
-    private enum State: String {
+    enum State: String {
         case paused = "paused: a placeholder is shown, the camera is closed"
         case frozen = "frozen: the last picture is shown"
         case lost = "no picture: the camera is missing or in use; retrying"
+        case opening = "the camera is being opened"
         case open = "the camera is open, frames flow"
         case idle = "nobody is watching, the camera is closed"
+
+        init(_ settings: LoopSettings, _ camera: LoopStatus.Camera) {
+            self =
+                switch camera {
+                case _ where settings.isPaused: .paused
+                case _ where settings.isFrozen: .frozen
+                case .closed: .idle
+                case .opening: .opening
+                case .open: .open
+                case .lost: .lost
+                }
+        }
     }
 
     /// Opens and closes the camera as needed.

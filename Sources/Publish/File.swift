@@ -88,6 +88,8 @@ public struct FileSink: FrameSink, ~Copyable {
         }
     }
 
+    /// Whether the file is a photo, which contains one frame.
+    var isPhoto: Bool { kind.isPhoto }
     /// Whether the format can contain sound.
     var canHaveSound: Bool { kind.soundCodec != nil }
 

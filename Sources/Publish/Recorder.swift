@@ -53,7 +53,8 @@ public final class Recorder: Sendable {
     ///   - sound: where the sound comes from; nil: no sound. Waits until there is some.
     ///   - failed: called on the recorder's thread with the problem if the recording ends by itself.
     ///   - now: the monotonic clock, nanoseconds.
-    /// - Throws: what `FileSink` throws, or `Problem` of kind `unusable` if there is no sound.
+    /// - Throws: what `FileSink` throws, or `Problem` of kind `invalid` for a photo's extension, or one that cannot have
+    ///   the wanted sound, `unusable` if there is no sound.
     public init(
         path: String, layout: FrameLayout, rate: Double, sound: SoundInput? = nil,
         failed: @escaping @Sendable (Problem) -> Void = { _ in },
@@ -64,6 +65,10 @@ public final class Recorder: Sendable {
         self.failed = failed
         self.now = now
         let file = try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true)
+        guard !file.isPhoto else {
+            throw Problem(
+                .invalid, "cannot record to \(path): by its extension it is a photo", fix: "use .mp4, .mkv or .webm")
+        }
         guard sound == nil || file.canHaveSound else {
             throw Problem(.invalid, "\(path) cannot contain sound", fix: "use .mp4, .mkv or .webm, or no sound")
         }

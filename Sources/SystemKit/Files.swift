@@ -156,6 +156,16 @@ public func isFolder(_ path: String) -> Bool {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
 }
 
+/// The folder at a path, or the nearest one above it that exists; nil if that is the root, or no folder of a relative
+/// path exists.
+public func nearestFolder(to path: String) -> String? {
+    var folder = path[...]
+    while !folder.isEmpty, !isFolder(String(folder)) {
+        folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+    }
+    return folder.isEmpty ? nil : String(folder)
+}
+
 /// A file's identity, size and modification time, which show whether an editor changed or replaced it.
 public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
     /// The path as given.

@@ -31,6 +31,9 @@ final class ConfigurationStore: Sendable {
     /// The configuration with its text, to `restore` it later.
     var text: ConfigurationText { latest.withLock { $0 } }
 
+    /// The source in use, which the command line may have named; nil if it can't be replaced.
+    var sourceInUse: SourceSpec? { mailbox.settings.source }
+
     /// The configuration with the current masks, which may differ from the file.
     var current: ConfigurationReply {
         var (file, value) = latest.withLock { ($0.file, $0.value) }
@@ -53,12 +56,15 @@ final class ConfigurationStore: Sendable {
         change: @escaping @Sendable (() throws -> [String]) throws -> [String] = { try $0() },
         report: @escaping @Sendable (String) -> Void
     ) {
+        let first = file.flatMap { FileVersion($0) }
         startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: watchEvent.descriptor)
-            var version = file.flatMap { FileVersion($0) }
+            var version = first
             while true {
-                watch.set(files: watchedFolders, names: [])
-                _ = watch.wait(quiet: 100)
+                let folders = watchedFolders
+                watch.set(files: folders.files, names: folders.names)
+                // A file that came before its folder was watched has caused no event.
+                if version == self.file.flatMap({ FileVersion($0) }) { _ = watch.wait(quiet: 100) }
                 // There may be a file of the user's now.
                 let file = file
                 let isAsked = isReloadRequested.exchange(false, ordering: .acquiring)
@@ -86,13 +92,15 @@ final class ConfigurationStore: Sendable {
     /// The user's own file, whether it exists or not; nil without a home folder.
     private var ownFile: String? { paths.user.map { "\($0)/config.json" } }
 
-    /// The folders of the file, of the one that it links to, and of the user's own.
-    private var watchedFolders: [String] {
+    /// The folders of the file, of the one that it links to, and of the user's own; and the one in which the user's own
+    /// folder appears, if it doesn't exist yet.
+    private var watchedFolders: (files: [String], names: [String]) {
         let file = file
         let linked = file.flatMap { try? resolvedPath(of: $0) }
-        return [file, linked, ownFile].compactMap { $0 }.map { path in
+        let files = [file, linked, ownFile].compactMap { $0 }.map { path in
             path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         }
+        return (files, [paths.user.flatMap { nearestFolder(to: $0) }].compactMap { $0 })
     }
 
     /// Whether the file was changed by others. What was written here is active, or was taken back since.
@@ -121,17 +129,20 @@ final class ConfigurationStore: Sendable {
 
     /// Writes the current configuration to its file, with the current masks as those of the next start.
     /// - Returns: the file's path.
-    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written.
+    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written; then nothing has
+    ///   changed.
     func save() throws -> String {
         let selections = JSON(masks.loader.selections.map(\.setting))
-        let (text, path) = try latest.withLock { text -> (String, String) in
+        let (saved, path) = try latest.withLock { text -> (ConfigurationText, String) in
             let path = try fileToWrite(text)
-            // The configuration is updated before the file, so that the watching thread finds no change.
-            text = try text.setting("masks", selections).moved(to: path)
-            if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
-            return (text.text, path)
+            var saved = try text.setting("masks", selections).moved(to: path)
+            if saved.value.start != .masks {
+                saved = try saved.setting("start", JSON(StartMasks.masks.setting))
+            }
+            return (saved, path)
         }
-        try withUnsavedKeys { _ in try write(text, to: path, isActive: true) }
+        try withUnsavedKeys { _ in try write(saved.text, to: path, isActive: true) }
+        latest.withLock { $0 = saved }
         return path
     }
 
@@ -171,10 +182,11 @@ final class ConfigurationStore: Sendable {
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
-            text = text.moved(to: path)
             return (written.text, path, version, written.value == text.value)
         }
-        return try write(text, to: path, isActive: isActive) { $0 == version }
+        guard try write(text, to: path, isActive: isActive, where: { $0 == version }) else { return false }
+        latest.withLock { $0 = $0.moved(to: path) }
+        return true
     }
 
     /// - Parameters:
@@ -226,9 +238,10 @@ final class ConfigurationStore: Sendable {
 
     /// Goes back to an earlier configuration, which `saveChanges` writes to the file. The active masks stay, and so
     /// does what is done with lost faces, if the earlier configuration showed more of them.
+    /// - Parameter source: what `sourceInUse` was with it.
     /// - Returns: notes for the user.
     /// - Throws: `RequestError` if the earlier one is not valid any more; in this case nothing has changed.
-    func restore(_ text: ConfigurationText) throws -> [String] {
+    func restore(_ text: ConfigurationText, source: SourceSpec?) throws -> [String] {
         let old = value
         let notes = try apply(selectsMasks: false) { now in
             let key = "privacy.onLostFace"
@@ -244,6 +257,7 @@ final class ConfigurationStore: Sendable {
             }
             return now.file.map { earlier.moved(to: $0) } ?? earlier
         }
+        if let source, sourceInUse != source { mailbox.change { $0.source = source } }
         noteChanges(since: old)
         return notes
     }

@@ -53,6 +53,16 @@ extension EndToEnd {
             #expect(outcome.errors.contains("config/guise/config.json"), "\(outcome)")
         }
 
+        @Test(.needsSample) func `a file in a folder that did not exist at first takes effect too`() throws {
+            let config = #"{\#(RunningGuise.smallOutput), "masks": ["crown"]}"#
+            let guise = try RunningGuise(RunningGuise.sample + ["--sink", "null"], config: config, in: scratch)
+            try scratch.shell("rm -r config/guise")
+            #expect(guise.running.waits(for: "the configuration is unchanged"))
+            try scratch.write(config.replacing("crown", with: "polaroid"), "config/guise/config.json")
+            #expect(guise.waits { _ in try guise.worn == ["polaroid"] })
+            try guise.end()
+        }
+
         @Test func `the report for a bug has no names and no texts`() throws {
             try scratch.write(
                 #"{"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}}], "output": {"rate": 24}}"#,

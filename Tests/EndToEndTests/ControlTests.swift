@@ -105,6 +105,13 @@ extension EndToEnd {
             #expect(status.contains("started 0 h ") && status.contains("cpu, compose"), "\(status)")
         }
 
+        @Test func `events are printed one by one as they arrive, also into a file`() throws {
+            let watch = try Running(["watch", "--json"], in: guise.scratch)
+            #expect(guise.waits { _ in !watch.output.isEmpty })
+            let events = watch.output
+            #expect(events.hasPrefix("{\"event\":") && events.hasSuffix("}\n"), "\(events)")
+        }
+
         @Test func `two snapshots in one second are two files`() throws {
             try guise.scratch.shell("for i in 1 2 3; do '\(Program.path)' snapshot & done; wait")
             let names = guise.scratch.names(in: "Pictures/Guise")
@@ -162,6 +169,24 @@ extension EndToEnd {
             let third = try RunningGuise(arguments, config: config, in: scratch)
             #expect(try third.worn == ["crown"] && third.status()["paused"]?.bool == false)
             _ = try third.end()
+        }
+
+        @Test func `what hides from the start outlasts a crash too, whatever is converted beside it`() throws {
+            let arguments = RunningGuise.sample + ["--sink", "null"]
+            let config = #"{\#(RunningGuise.smallOutput), "masks": ["crown"]}"#
+            let first = try RunningGuise(arguments + ["--mask", "pixelate"], config: config)
+            let scratch = first.scratch
+            let runtime = try #require(scratch.environment["XDG_RUNTIME_DIR"])
+            let read = { try scratch.shell("cat \(runtime)/guise/hidden.json || true") }
+            #expect(first.waits { _ in try read().contains("pixelate") })
+            let batch = try first.guise("run", "--source", Fixtures.sample, "--sink", "out.png", "--mask", "polaroid")
+            #expect(batch.code == 0, "\(batch)")
+            #expect(try read().contains("pixelate"))
+            first.running.send(signal: SIGKILL)
+            first.running.wait()
+            let second = try RunningGuise(arguments, config: config, in: scratch, isPublishing: false)
+            #expect(try second.worn == ["pixelate", "crown"])
+            _ = try second.end()
         }
     }
 

@@ -56,6 +56,10 @@ extension EndToEnd {
 
         deinit { stage.guise.rest() }
 
+        @Test func `the link is printed at once, also into a file`() {
+            #expect(stage.guise.running.output == "\(stage.link)\n")
+        }
+
         @Test func `the page is served, and shows faces with and without masks`() throws {
             let second = try stage.scratch.guise("page", "--no-open")
             #expect(second.out == "\(stage.link)\n", "\(second)")

@@ -286,6 +286,17 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
     }
 
+    @Test func `the service manager is told whether the camera is closed or just being opened`() {
+        var settings = LoopSettings()
+        let cameras: [LoopStatus.Camera] = [.closed, .opening, .open, .lost]
+        let states = cameras.map { FrameLoop.State(settings, $0) }
+        #expect(states == [.idle, .opening, .open, .lost])
+        settings.isFrozen = true
+        #expect(FrameLoop.State(settings, .open) == .frozen)
+        settings.isPaused = true
+        #expect(FrameLoop.State(settings, .closed) == .paused)
+    }
+
     @Test func `the camera is open while something is waited for in its picture`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(90, gray: 100))

@@ -40,6 +40,12 @@ struct CommandTests {
         }
     }
 
+    @Test func `the end of a recording, which is copied then, may take longer than other requests`() throws {
+        let stop = try RecordCommand.parse(["stop"]).request
+        let start = try RecordCommand.parse(["start"]).request
+        #expect(start.replyTimeout == ControlClient.replyTimeout && stop.replyTimeout > 100 * start.replyTimeout)
+    }
+
     @Test(arguments: [
         [], ["toggle"], ["toggle", "--help"], ["toggle", "a", "b"], ["next", "a"], ["wear", "a"], ["masks"], ["status"],
         ["stop"], ["snapshot"], ["record"], ["togle", "a"], ["--version"],

@@ -196,7 +196,7 @@ import Track
                 #expect(["snapshot", "teach", "forget"].contains(name), "\(name): \(error)")
             }
         }
-        _ = try fixture.ask(.picture(.stopRecording))
+        try fixture.mailbox.settings.recorder?.finish()
     }
 
     @Test func `a status is decoded by the command line as it was sent`() throws {
@@ -210,7 +210,7 @@ import Track
         let status: StatusReply = try sent.decoded()
         #expect(JSON(encoding: status).text == sent.text)
         #expect(status.lines.contains("worn: aa-choices") && status.lines.contains("recording: \(path)"))
-        _ = try fixture.ask(.picture(.stopRecording))
+        try fixture.mailbox.settings.recorder?.finish()
     }
 
     // MARK: - Pictures
@@ -514,6 +514,16 @@ import Track
         #expect(try state.read() == HiddenState.Content())
     }
 
+    @Test func `what hides from the start is kept for the next process too`() throws {
+        let fixture = try DaemonFixture()
+        fixture.loader.select([MaskSelection("pixelate")], hiding: .faces)
+        fixture.daemon.startSaving()
+        // What is left to do is done at once.
+        fixture.daemon.stopSaving()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        #expect(try state.read().masks.map(\.mask) == ["pixelate"])
+    }
+
     @Test(arguments: [false, true])
     func `a file that the user creates while the installed one is in use is read, and never replaced`(
         isReloaded: Bool
@@ -764,6 +774,16 @@ import Track
         #expect(fixture.mailbox.settings.recorder == nil)
     }
 
+    @Test func `a recording that ends before there is a picture is an error, and no file`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("a.mp4"), sound: false)))
+        let error = fixture.requestError(.picture(.stopRecording))
+        #expect(error?.code == .notNow && error?.message.contains("a.mp4") == true, "\(error as Any)")
+        #expect(try fixture.ask(.picture(.album))["captures"]?.elements.isEmpty == true)
+        #expect(!fixture.scratch.names().contains { $0.hasPrefix("a.") })
+        #expect(fixture.mailbox.settings.recorder == nil)
+    }
+
     @Test func `a file that somebody else has put in a recording's place is not taken for it`() throws {
         let fixture = try DaemonFixture()
         let path = fixture.scratch.path("a.mp4")
@@ -915,6 +935,23 @@ import Track
         #expect(saved["faces"]?["max"]?.number == 3)
         let installedNow = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         #expect(installedNow == installed)
+    }
+
+    @Test func `what can't be saved changes nothing`() throws {
+        let fixture = try DaemonFixture(nil)
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "start", value: "last")))
+        _ = try fixture.ask(.mask(.only("ab-grey")))
+        let before = fixture.daemon.configuration.text
+        // The link leads to itself.
+        try fixture.scratch.shell("ln -s config.json config/guise/config.json")
+        #expect(throws: (any Error).self) { try fixture.daemon.saveChanges() }
+        #expect(fixture.requestError(.configuration(.save))?.code == .failed)
+        let after = fixture.daemon.configuration.text
+        #expect(after.file == before.file && after.value == before.value)
+        try fixture.scratch.shell("rm config/guise/config.json")
+        _ = try fixture.ask(.configuration(.reload))
+        _ = try fixture.ask(.configuration(.save))
+        #expect(try fixture.scratch.shell("cat config/guise/config.json").contains("ab-grey"))
     }
 
     @Test func `a changed file takes effect once it is read again, an invalid or missing one changes nothing`() throws {

@@ -57,6 +57,17 @@ import Testing
         #expect(fixture.requestError(.history(.redo))?.message == "there is nothing to redo")
     }
 
+    @Test func `the source that the command line named comes back`() throws {
+        let fixture = try DaemonFixture(source: .sample)
+        let before = try state(fixture)
+        _ = try fixture.ask(.device(.use("auto")))
+        #expect(fixture.mailbox.settings.source == .automatic)
+        _ = try fixture.ask(.history(.undo))
+        #expect(try fixture.mailbox.settings.source == .sample && state(fixture) == before)
+        _ = try fixture.ask(.history(.redo))
+        #expect(fixture.mailbox.settings.source == .automatic)
+    }
+
     @Test func `the values of a slider are one step, and a later one another`() throws {
         let fixture = try DaemonFixture()
         let clock = Mutex<UInt64>(0)

@@ -79,6 +79,13 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
+    @Test func `a photo is no recording, and leaves no file`() {
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        let problem = problem { _ = try Recorder(path: scratch.path("a.png"), layout: layout, rate: 30) }
+        #expect(problem?.kind == .invalid && problem?.message.contains("it is a photo") == true)
+        #expect(scratch.names().isEmpty)
+    }
+
     @Test func `a clip has as many frames as the recorder reports`() throws {
         let path = scratch.path("a.mp4")
         let frame = red()

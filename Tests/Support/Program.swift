@@ -163,7 +163,8 @@ public final class Running: Sendable {
         return descriptor
     }
 
-    private var output: String {
+    /// The standard output so far.
+    public var output: String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 64 << 10)
         while true {

@@ -9,6 +9,15 @@ import Testing
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
+    @Test func `the nearest folder is the folder itself, or one above it`() throws {
+        try scratch.makeFolder("a")
+        #expect(nearestFolder(to: scratch.path("a")) == scratch.path("a"))
+        #expect(nearestFolder(to: scratch.path("a/b/c")) == scratch.path("a"))
+        try scratch.write("", "a/b")
+        #expect(nearestFolder(to: scratch.path("a/b/c")) == scratch.path("a"))
+        #expect(nearestFolder(to: "none") == nil)
+    }
+
     @Test func `an own file may have the longest name, and errors say what is wrong with it`() throws {
         let longest = String(repeating: "n", count: 255)
         try writeOwnFile([1, 2], to: scratch.path(longest))

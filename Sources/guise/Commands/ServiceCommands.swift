@@ -31,7 +31,7 @@ struct WatchCommand: ParsableCommand {
         var client = try connectToDaemon()
         if json {
             _ = try client.perform(SubscriptionRequest.subscribe(Topic.allCases).json)
-            while let event = try client.next(within: 60) { print(event.text) }
+            while let event = try client.next(within: 60) { printNow("\(event.text)\n") }
             return
         }
         let isTerminal = isatty(1) == 1

@@ -11,9 +11,10 @@ final class ChangeHistory: Sendable {
     fileprivate struct Snapshot {
         let masks: [MaskSelection]
         let configuration: ConfigurationText
+        let source: SourceSpec?
 
         func isSame(as other: Snapshot) -> Bool {
-            masks == other.masks && configuration.value == other.configuration.value
+            masks == other.masks && configuration.value == other.configuration.value && source == other.source
         }
     }
 
@@ -179,7 +180,10 @@ final class ChangeHistory: Sendable {
         }
     }
 
-    private var snapshot: Snapshot { Snapshot(masks: masks.loader.selections, configuration: configuration.text) }
+    private var snapshot: Snapshot {
+        Snapshot(
+            masks: masks.loader.selections, configuration: configuration.text, source: configuration.sourceInUse)
+    }
 
     private func apply(_ snapshot: Snapshot) throws -> (kept: [String], notes: [String]) {
         // A mask whose folder was deleted meanwhile is left out.
@@ -188,7 +192,7 @@ final class ChangeHistory: Sendable {
         }
         let (selections, kept) = masks.keepingHidingMasks(wearable)
         try masks.check(selections)
-        let notes = try configuration.restore(snapshot.configuration)
+        let notes = try configuration.restore(snapshot.configuration, source: snapshot.source)
         try masks.select(selections)
         return (kept, notes)
     }

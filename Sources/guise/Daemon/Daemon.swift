@@ -91,7 +91,8 @@ final class Daemon: RequestResponder {
 
     // MARK: - files
 
-    /// Starts to store changed settings, those of cameras too, and the masks that are worn, soon after each change.
+    /// Starts to store changed settings, those of cameras too, and the masks that are worn: soon after the start, since
+    /// the command line may have named masks that hide something, and soon after each change.
     func startSaving() {
         let fresh = DelayedWriter { [weak self] in
             do {
@@ -103,6 +104,7 @@ final class Daemon: RequestResponder {
             }
         }
         writer.writer.withLock { $0 = fresh }
+        fresh.request()
     }
 
     /// Waits until the recordings that were stopped are complete.

@@ -136,8 +136,9 @@ enum Launcher {
         if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
-        let hiddenState = HiddenState(folder: try? DeviceLock.runtimeFolder())
-        var hidden = plan.hasLiveOutput ? try hiddenState.read() : HiddenState.Content()
+        // A batch job leaves the file of the daemon that runs beside it alone.
+        let hiddenState = HiddenState(folder: plan.hasLiveOutput ? (try? DeviceLock.runtimeFolder()) : nil)
+        var hidden = try hiddenState.read()
         let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
         let loader = try context.maskLoader(keeping(&hidden, wanted, context), for: outputLayout)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
@@ -147,18 +148,8 @@ enum Launcher {
         let preview = Preview(layout: outputLayout) { mailbox.wakeEvent.signal() }
         pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
-        var descriptions = outputs.map(\.description)
-        if plan.hasPage {
-            do throws(Problem) {
-                let address = try openPage(
-                    pageService, plan, of: video, port: context.configuration.port, prints: options.page == .printed)
-                descriptions.append("page \(address)")
-            } catch {
-                // What only the page needs, such as a folder for its secret, ends no camera. A taken port is a setting.
-                guard error.kind != .busy, !outputs.isEmpty, options.page == .asChosen else { throw error }
-                logWarning("it runs without the page: \(error), then run `guise page`")
-            }
-        }
+        let page = try openPage(pageService, plan, options, of: video, context, isAlone: outputs.isEmpty)
+        let descriptions = outputs.map(\.description) + (page.map { ["page \($0)"] } ?? [])
         let cameras = CameraSettingsStore(folder: context.paths.state)
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, outputLayout: outputLayout,
@@ -173,6 +164,8 @@ enum Launcher {
             server = fresh
         }
         watchFiles(daemon, loader, mailbox)
+        // What a batch job wears is not what was worn last.
+        if plan.hasLiveOutput { daemon.startSaving() }
         var isWantedEnd = false
         defer {
             daemon.stopSaving()
@@ -216,7 +209,7 @@ enum Launcher {
         return settings
     }
 
-    /// Starts the threads that watch the masks' files and the configuration, and the one that saves what has changed.
+    /// Starts the threads that watch the masks' files and the configuration.
     private static func watchFiles(_ daemon: Daemon, _ loader: MaskLoader, _ mailbox: Mailbox) {
         loader.start(signaling: mailbox.wakeEvent) {
             daemon.events.report($0)
@@ -228,7 +221,6 @@ enum Launcher {
         } report: {
             daemon.events.report($0)
         }
-        daemon.startSaving()
     }
 
     /// The interfaces of the frame loop to the daemon.
@@ -281,16 +273,26 @@ enum Launcher {
         return outputs
     }
 
-    /// Starts the page, and shows it if the user wants that.
-    /// - Parameter prints: whether the link is written to standard output.
-    /// - Returns: the page's address, without the secret.
+    /// Starts the page if the plan has one, and shows it if the user wants that.
+    /// - Parameter isAlone: whether there is no other output.
+    /// - Returns: the page's address, without the secret; nil if it was not started.
     private static func openPage(
-        _ pageService: PageService, _ plan: Plan, of video: Video, port: Int, prints: Bool
-    ) throws(Problem) -> String {
-        let (link, address) = try pageService.open(port: port)
+        _ pageService: PageService, _ plan: Plan, _ options: Options, of video: Video, _ context: AppContext,
+        isAlone: Bool
+    ) throws(Problem) -> String? {
+        guard plan.hasPage else { return nil }
+        let (link, address): (String, String)
+        do throws(Problem) {
+            (link, address) = try pageService.open(port: context.configuration.port)
+        } catch {
+            // What only the page needs, such as a folder for its secret, ends no camera. A taken port is a setting.
+            guard error.kind != .busy, !isAlone, options.page == .asChosen else { throw error }
+            logWarning("it runs without the page: \(error), then run `guise page`")
+            return nil
+        }
         // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
         log("\(video.title) -> page \(isatty(STDERR_FILENO) == 1 ? link : address)")
-        if prints { print(link) }
+        if options.page == .printed { printNow("\(link)\n") }
         if plan.opensBrowser { Browser.open(link) }
         return address
     }

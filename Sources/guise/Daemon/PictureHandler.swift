@@ -129,6 +129,13 @@ struct PictureHandler {
                         do { try recorder.finish() } catch {
                             guard (error as? Problem)?.kind != .exists, isReadable(recorder.path) else { throw error }
                         }
+                        let progress = recorder.progress
+                        guard progress.frames > 0 || progress.problem != nil else {
+                            throw RequestError(
+                                .notNow,
+                                "nothing was recorded to \(recorder.path): the recording ended before its first "
+                                    + "picture; let it run longer")
+                        }
                         return RecordingReply(recorder, album: captures.add(recorder.path))
                     })
             }
