@@ -258,6 +258,32 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
+    func `white that is multiplied, and black that is screened, leave the picture and its colours as they are`(
+        index: Int
+    ) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout, seed: 5)
+        let (black, white): (UInt32, UInt32) = layout.range == .limited ? (16, 235) : (0, 255)
+        let count = layout.width * layout.height
+        for (mode, luma) in [(FrameOverlay.Mode.multiply, white), (FrameOverlay.Mode.screen, black)] {
+            var frame = before.frame
+            FrameOverlay(
+                width: layout.width, height: layout.height,
+                pixels: Array(repeating: 0xff80_8000 | luma, count: count)
+            ).draw(onto: &frame, opacity: 1, mode)
+            let after = Samples(frame)
+            var worst = SIMD3<Int>.zero
+            for y in 0..<layout.height {
+                for x in 0..<layout.width {
+                    let (old, new) = (before[x, y], after[x, y])
+                    for c in 0..<3 { worst[c] = max(worst[c], abs(new[c] - old[c])) }
+                }
+            }
+            #expect(worst.x <= 2 && worst.y <= 1 && worst.z <= 1, "\(layout) \(mode): off by \(worst)")
+        }
+    }
+
+    @Test(arguments: allLayouts.indices)
     func `an overlay's plain, clear and mixed parts each lie where they belong`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 9)
