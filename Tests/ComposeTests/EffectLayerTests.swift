@@ -188,6 +188,27 @@ struct EffectLayerTests {
         #expect(abs(Float(pinned.x + pinned.width / 2) - chin.x) < 25 && Float(pinned.y) > chin.y - 5, "\(pinned)")
     }
 
+    @Test(arguments: [false, true], ["", ##", "plate": {"color": "#ffffff", "opacity": 1}"##])
+    func `text is visible and within the picture whatever its margin`(isUpright: Bool, plate: String) throws {
+        let layout = FrameLayout(width: isUpright ? 180 : 640, height: isUpright ? 320 : 360, format: .i420)
+        let black = Samples(Frame(layout))
+        for margin in [0.05, 0.3, 0.5] {
+            for place in ["top left", "center", "bottom right"] {
+                let mask = try layer(
+                    #"{"kind": "text", "text": "Ada", "margin": \#(margin), "place": "\#(place)"\#(plate)}"#, layout)
+                let after = worn(mask, on: black, [])
+                var (lit, atEdge) = (0, 0)
+                for y in 0..<layout.height {
+                    for x in 0..<layout.width where after[x, y].x > 60 {
+                        lit += 1
+                        if x == 0 || y == 0 || x == layout.width - 1 || y == layout.height - 1 { atEdge += 1 }
+                    }
+                }
+                #expect(lit > 10 && atEdge == 0, "margin \(margin), \(place): \(lit) pixels, \(atEdge) at the edge")
+            }
+        }
+    }
+
     @Test func `mistakes are errors that say what is allowed`() throws {
         func message(_ json: String) -> String {
             do {
