@@ -1,5 +1,6 @@
 import CAllocations
 import Frames
+import TestSupport
 import Testing
 import Track
 
@@ -95,6 +96,34 @@ struct EffectLayerTests {
         }
         let later = seen(grey, 200.0 / 30)
         #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)
+    }
+
+    @Test func `wide particles leave the picture whole before they come in again`() throws {
+        let layout = FrameLayout(width: 128, height: 72, format: .i420)
+        let scratch = try ScratchFolder()
+        _ = try scratch.write(
+            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 1'><path fill='#fff' d='M0 0h8v1H0z'/></svg>",
+            "wide.svg")
+        let black = Samples(Frame(layout))
+        // Seeds with which it lies nearly flat, far from the upper and lower edges.
+        for seed in [2, 6, 7] {
+            let mask = try layer(
+                #"{"kind": "particles", "art": ["wide.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0, 0], "#
+                    + #""drift": [0.5, 0.5], "sway": 0, "opacities": [1, 1], "seed": \#(seed)}"#,
+                layout, folder: scratch.url.path)
+            var (last, worst, largest) = ([Bool](), 0, 0)
+            // Longer than one way through the picture.
+            for i in 0..<200 {
+                let after = worn(mask, on: black, [], at: Double(i) / 30)
+                let lit = (0..<128 * 72).map { after[$0 % 128, $0 / 128].x > 100 }
+                // Nothing for the first frame.
+                worst = max(worst, zip(lit, last).count { $0 != $1 })
+                largest = max(largest, lit.count { $0 })
+                last = lit
+            }
+            // It moves by 1.2 pixels a frame: 318 change if it vanishes at one edge and appears at the other.
+            #expect(worst < 120 && largest > 300, "seed \(seed): \(worst) pixels at once, \(largest) of the whole")
+        }
     }
 
     @Test func `snow falls, the same in each run, and never jumps`() throws {
