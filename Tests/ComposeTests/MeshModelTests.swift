@@ -172,6 +172,21 @@ struct MeshModelTests {
         #expect(after[160, 200] == before[160, 200])
     }
 
+    @Test func `a model's texture is multiplied by its base colour, in linear light`() throws {
+        var box = Box()
+        try box.paint()
+        let plain = try #require(try read(try box.glb()).primitives.first?.material.picture)
+        // 0.2140 of the light is half of the sRGB value.
+        box.set(["materials", 0, "pbrMetallicRoughness", "baseColorFactor"], [0.214, 0.214, 0.214, 1])
+        let dark = try #require(try read(try box.glb()).primitives.first?.material.picture)
+        func luma(_ art: Art) -> Float {
+            let sprite = art.level(forScale: 1).sprite
+            return Float(sprite.pixels[sprite.height / 2 * sprite.width + sprite.width / 2] & 255)
+        }
+        let (bright, half) = (luma(plain) - 16, luma(dark) - 16)
+        #expect(bright > 100 && abs(half - bright / 2) <= 1.5, "\(bright), \(half)")
+    }
+
     @Test func `an invalid model is a clear error`() throws {
         func changed(_ path: [Any], _ value: Any?) throws -> [UInt8] {
             var box = Box()
