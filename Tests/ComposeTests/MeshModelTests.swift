@@ -187,6 +187,25 @@ struct MeshModelTests {
         #expect(bright > 100 && abs(half - bright / 2) <= 1.5, "\(bright), \(half)")
     }
 
+    @Test func `texture coordinates in a repetition of the picture are those in the picture`() throws {
+        func parts(movedBy shift: SIMD2<Float>) throws -> [SIMD2<Float>] {
+            var box = Box()
+            // Behind the positions and normals.
+            for (index, place) in [[0, 1], [1, 1], [1, 0], [0, 0]].enumerated() {
+                for k in 0..<2 {
+                    let value = 0.25 + 0.5 * Float(place[k]) + shift[k]
+                    let offset = 96 + 8 * index + 4 * k
+                    box.data.replaceSubrange(offset..<offset + 4, with: Box.bytes(value.bitPattern))
+                }
+            }
+            return try #require(try read(try box.glb()).primitives.first).mesh.vertices.map(\.part)
+        }
+        let plain = try parts(movedBy: .zero)
+        #expect(plain.contains([0.25, 0.75]) && plain.contains([0.75, 0.25]))
+        #expect(try parts(movedBy: [1, -1]) == plain)
+        #expect(try parts(movedBy: [-3, 2]) == plain)
+    }
+
     @Test func `an invalid model is a clear error`() throws {
         func changed(_ path: [Any], _ value: Any?) throws -> [UInt8] {
             var box = Box()

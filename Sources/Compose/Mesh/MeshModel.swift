@@ -97,6 +97,18 @@ struct MeshModel {
         }
     }
 
+    /// How many pictures the texture coordinates lie right of and below 0...1. In glTF pictures repeat, so that they may
+    /// lie in another copy; a mesh that spans several copies gets the middle one.
+    private static func textureShift(_ vertices: [cart_vertex]) -> SIMD2<Float> {
+        var (low, high) = (SIMD2<Float>(repeating: .infinity), SIMD2<Float>(repeating: -.infinity))
+        for vertex in vertices {
+            let place = SIMD2(vertex.uv.0, vertex.uv.1)
+            (low, high) = (pointwiseMin(low, place), pointwiseMax(high, place))
+        }
+        let isInside = low .>= 0 .& high .<= 1
+        return ((low + high) / 2).rounded(.down).replacing(with: 0, where: isInside)
+    }
+
     /// Converts glTF's axes (y up, z to the viewer) to head space's, which is half a turn about x, and the order of
     /// corners from counter-clockwise to clockwise.
     private static func mesh(
@@ -104,10 +116,11 @@ struct MeshModel {
     ) -> Mesh {
         // Texture coordinates stay one pixel inside the picture, whose border is transparent.
         let edge = picture.map { SIMD2<Float>(repeating: 1) / [Float($0.size.x), Float($0.size.y)] } ?? .zero
+        let shift = textureShift(vertices)
         var mesh = Mesh()
         mesh.vertices = vertices.map { vertex in
             let (p, n, t) = (vertex.position, vertex.normal, vertex.uv)
-            let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1), edge), 1 - edge)
+            let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1) - shift, edge), 1 - edge)
             return Mesh.Vertex(
                 position: SIMD3(p.0, -p.1, -p.2), normal: SIMD3(n.0, -n.1, -n.2), part: part)
         }
