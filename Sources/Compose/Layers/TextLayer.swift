@@ -63,10 +63,7 @@ struct TextLayer: Layer, PictureLayer {
         if fields.has("face") {
             let name = try fields.string("face")
             guard let anchor = Anchor(rawValue: name) else {
-                let known = Anchor.allCases.map(\.rawValue)
-                let hint = nearest(to: name, among: known).map { "did you mean '\($0)'? " } ?? ""
-                throw fields.wrong(
-                    "face", "'\(name)', which is not a known landmark", allowed: hint + known.joined(separator: ", "))
+                throw fields.unknown("face", name, among: Anchor.allCases.map(\.rawValue), what: "landmark")
             }
             let shift = fields.has("shift") ? try fields.numbers("shift", count: 2) : [0, 0]
             guard shift.allSatisfy({ abs($0) <= 20 }) else {
