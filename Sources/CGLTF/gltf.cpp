@@ -109,7 +109,8 @@ AccessorView accessor_view(const tinygltf::Model &model, int index, int type, si
     const auto &view = model.bufferViews[size_t(accessor.bufferView)];
     const size_t element = size_of(accessor.componentType) * parts;
     const size_t stride = view.byteStride == 0 ? element : view.byteStride;
-    if (stride < element || stride > 252 + element) fail(label("bufferView", size_t(accessor.bufferView)) + " has an invalid byteStride");
+    if (stride < element || stride > 252 + element)
+        fail(label("bufferView", size_t(accessor.bufferView)) + " has an invalid byteStride");
     if (accessor.count == 0 || accessor.byteOffset > bytes.size || bytes.size - accessor.byteOffset < element ||
         accessor.count - 1 > (bytes.size - accessor.byteOffset - element) / stride)
         fail(label("accessor", size_t(index)) + " reaches beyond its bufferView");
@@ -206,7 +207,8 @@ class Reader {
             result.header.has_normals = 1;
         }
         if (attribute("TEXCOORD_0") >= 0) {
-            const AccessorView uvs = accessor_view(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
+            const AccessorView uvs =
+                accessor_view(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
             if (uvs.count != places.count) fail("a mesh has more or fewer texture coordinates than positions");
             for (size_t i = 0; i < places.count; i++)
                 for (size_t k = 0; k < 2; k++) result.vertices[i].uv[k] = checked(uvs.value(i, k));
@@ -214,7 +216,8 @@ class Reader {
         index(primitive, places.count, result);
         // A mirroring transformation reverses the winding of triangles.
         if (determinant(m) < 0)
-            for (size_t i = 0; i + 2 < result.indices.size(); i += 3) std::swap(result.indices[i + 1], result.indices[i + 2]);
+            for (size_t i = 0; i + 2 < result.indices.size(); i += 3)
+                std::swap(result.indices[i + 1], result.indices[i + 2]);
         material(primitive.material, result);
         primitives_.push_back(std::move(result));
     }
@@ -225,7 +228,8 @@ class Reader {
     }
 
     static double determinant(const Matrix &m) {
-        return m[0] * (m[5] * m[10] - m[9] * m[6]) - m[4] * (m[1] * m[10] - m[9] * m[2]) + m[8] * (m[1] * m[6] - m[5] * m[2]);
+        return m[0] * (m[5] * m[10] - m[9] * m[6]) - m[4] * (m[1] * m[10] - m[9] * m[2]) +
+               m[8] * (m[1] * m[6] - m[5] * m[2]);
     }
 
     /// Transforms a normal by the cofactor matrix, which is also correct for non-uniform scaling.
@@ -238,11 +242,14 @@ class Reader {
             transformed[row] = 0;
             for (int column = 0; column < 3; column++) {
                 const int c1 = (column + 1) % 3, c2 = (column + 2) % 3;
-                transformed[row] += sign * n[column] * (m[c1 * 4 + r1] * m[c2 * 4 + r2] - m[c2 * 4 + r1] * m[c1 * 4 + r2]);
+                transformed[row] +=
+                    sign * n[column] * (m[c1 * 4 + r1] * m[c2 * 4 + r2] - m[c2 * 4 + r1] * m[c1 * 4 + r2]);
             }
         }
-        const double length = std::sqrt(transformed[0] * transformed[0] + transformed[1] * transformed[1] + transformed[2] * transformed[2]);
-        for (int k = 0; k < 3; k++) out[k] = length > 1e-30 && std::isfinite(length) ? float(transformed[k] / length) : k == 1;
+        const double length = std::sqrt(
+            transformed[0] * transformed[0] + transformed[1] * transformed[1] + transformed[2] * transformed[2]);
+        for (int k = 0; k < 3; k++)
+            out[k] = length > 1e-30 && std::isfinite(length) ? float(transformed[k] / length) : k == 1;
     }
 
     void index(const tinygltf::Primitive &primitive, size_t vertices, Primitive &result) {
@@ -278,7 +285,9 @@ class Reader {
         if (index < 0) return;
         const auto &material = at(model_.materials, index, "material");
         const auto &pbr = material.pbrMetallicRoughness;
-        const auto part = [](double value) { return float(std::isfinite(value) ? std::fmin(std::fmax(value, 0), 1) : 1); };
+        const auto part = [](double value) {
+            return float(std::isfinite(value) ? std::fmin(std::fmax(value, 0), 1) : 1);
+        };
         if (pbr.baseColorFactor.size() == 4)
             for (size_t k = 0; k < 4; k++) header.color[k] = part(pbr.baseColorFactor[k]);
         header.roughness = part(pbr.roughnessFactor);
@@ -286,7 +295,8 @@ class Reader {
         header.is_blended = material.alphaMode == "BLEND";
         header.is_two_sided = material.doubleSided;
         if (pbr.baseColorTexture.index < 0) return;
-        if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not supported");
+        if (pbr.baseColorTexture.texCoord != 0)
+            fail("a texture uses the second set of coordinates, which is not supported");
         const int picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
         const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
@@ -350,7 +360,8 @@ std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     const bool is_binary = size >= 4 && std::memcmp(bytes, "glTF", 4) == 0;
     if (is_binary) {
         // The magic number, version and length of the file; then the first chunk's length, type and data.
-        if (size < 20 || number_at(bytes + 8) > size || number_at(bytes + 12) > size - 20) fail("the file is truncated");
+        if (size < 20 || number_at(bytes + 8) > size || number_at(bytes + 12) > size - 20)
+            fail("the file is truncated");
         check_json(bytes + 20, number_at(bytes + 12));
     } else {
         check_json(bytes, size);

@@ -33,7 +33,8 @@ static void close_all_but(int a, int b) {
     close_range(high + 1, ~0U, 0);
 }
 
-static int leave_placeholder(const char *device, const struct v4l2_format *wanted, const uint8_t *placeholder, size_t size, int writes) {
+static int leave_placeholder(const char *device, const struct v4l2_format *wanted, const uint8_t *placeholder,
+                             size_t size, int writes) {
     const int descriptor = open(device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return -1;
     struct v4l2_format format = *wanted;

@@ -470,12 +470,17 @@ private struct LayerState: Sendable {
     private var wasTriggered = false
     /// When the animation started, in seconds; nil: it shows its first picture.
     private var began: Double?
+    /// When the state was last updated, in seconds.
+    private var updated: Double?
     var pendulum = Pendulum()
 
     /// Updates the state with a frame, and returns how to draw the layer in it.
     mutating func appearance(
         _ style: LayerStyle, isWorn: Bool, isTriggered: Bool, at time: Double, elapsed: Float, _ fade: Float
     ) -> Appearance {
+        // A source that is opened again counts from 0: the animation goes on where it was.
+        if let updated, let began, time < updated { self.began = began + time - updated }
+        updated = time
         let then = style.when?.then ?? .show
         let isShown: Bool
         switch then {

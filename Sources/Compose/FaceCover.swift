@@ -134,7 +134,7 @@ public struct FaceCover: ~Copyable {
         updateMissing(faces, refuted, at: time)
         let isMoving = markMotion(at: time)
         if isMoving || !missing.isEmpty || !candidateHeads.isEmpty {
-            compositeLayer(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
+            drawMosaic(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
         guard hasSearchedAll, time - lastOverflow > Self.timeout else { return false }
@@ -153,7 +153,7 @@ public struct FaceCover: ~Copyable {
     public mutating func cover(photo canvas: inout Canvas, candidateHeads: [Rect], placement: Affine) {
         reset()
         share = 0
-        if !candidateHeads.isEmpty { compositeLayer(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
+        if !candidateHeads.isEmpty { drawMosaic(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
     }
 
     /// Measures motion in the searched frame: in the output, masks move too, and a zoom moves everything.
@@ -258,15 +258,15 @@ public struct FaceCover: ~Copyable {
 
     /// Draws the mosaic over candidates, missing faces and marked cells.
     /// - Parameter isMoving: whether any cell was marked recently.
-    private mutating func compositeLayer(
+    private mutating func drawMosaic(
         _ candidateHeads: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
     ) {
         guard let back = placement.inverse else { return }
         let layout = canvas.frame.layout
-        let layer = Self.side(layout.width, layout.height)
+        let tile = Self.side(layout.width, layout.height)
         canvas.effects.pixelation.average(
-            canvas.frame, origin: .zero, side: Float(layer), columns: layout.width / layer + 1,
-            rows: layout.height / layer + 1)
+            canvas.frame, origin: .zero, side: Float(tile), columns: layout.width / tile + 1,
+            rows: layout.height / tile + 1)
         canvas.effects.pixelation.quantize()
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
@@ -291,12 +291,12 @@ public struct FaceCover: ~Copyable {
         }
         var tiles = 0
         canvas.effects.pixelation.fade { column, row in
-            let corner = Point(Float(column * layer), Float(row * layer))
-            guard isCovered(back(corner), back(corner + Point(repeating: Float(layer - 1)))) else { return 0 }
+            let corner = Point(Float(column * tile), Float(row * tile))
+            guard isCovered(back(corner), back(corner + Point(repeating: Float(tile - 1)))) else { return 0 }
             tiles += 1
             return 255
         }
-        share = min(1, Float(tiles * layer * layer) / Float(layout.width * layout.height))
+        share = min(1, Float(tiles * tile * tile) / Float(layout.width * layout.height))
         canvas.effects.pixelation.fill(&canvas.frame)
     }
 }

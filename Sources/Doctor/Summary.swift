@@ -5,13 +5,17 @@ extension System {
     public var summary: [String] {
         let release = text("/etc/os-release")?.split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
         let name = release.map { $0.dropFirst("PRETTY_NAME=".count).filter { $0 != "\"" } } ?? "unknown distribution"
-        let processors = (text("/proc/cpuinfo") ?? "").split(separator: "\n").filter { $0.hasPrefix("model name") }
-        let model = processors.first?.split(separator: ":").last.map { $0.drop { $0 == " " } } ?? "unknown processor"
+        let lines = (text("/proc/cpuinfo") ?? "").split(separator: "\n")
+        // ARM's kernels list processors without their model.
+        let count = lines.count { $0.hasPrefix("processor") }
+        let model =
+            lines.first { $0.hasPrefix("model name") }?.split(separator: ":").last.map { $0.drop { $0 == " " } }
+            ?? "unknown processor"
         let session = ["XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP"].compactMap { environment[$0] }
         let module =
             moduleIsLoaded ? "v4l2loopback \(moduleVersion ?? "of unknown version")" : "v4l2loopback not loaded"
         return [
-            "\(name), kernel \(kernel)", "\(max(1, processors.count)) x \(model)",
+            "\(name), kernel \(kernel)", "\(max(1, count)) x \(model)",
             "session: \(session.isEmpty ? "unknown" : session.joined(separator: ", "))",
             "\(module), \(usbCamera == nil ? "no USB camera" : "USB camera")",
         ]

@@ -40,7 +40,10 @@ extension System {
         if names.contains("ubuntu") { return "sudo apt install linux-modules-extra-\(kernel)" }
         if names.contains("fedora") { return "sudo dnf install kernel-modules-extra" }
         // Debian's kernels have the module, except for those of clouds.
-        if names.contains("debian") { return "sudo apt install linux-image-amd64 && sudo reboot" }
+        if names.contains("debian") {
+            let architecture = kernel.hasSuffix("arm64") ? "arm64" : "amd64"
+            return "sudo apt install linux-image-\(architecture) && sudo reboot"
+        }
         return "install your system's package that contains \(USBService.module).ko, or use v4l2loopback"
     }
 }

@@ -448,7 +448,7 @@ public struct BackgroundPainter: ~Copyable {
     /// Lays samples of one component.
     /// - Parameters:
     ///   - y: the row of samples.
-    ///   - coverage: how much of each sample is a person, 0 to 255; nil: none of them is one.
+    ///   - coverage: how much of each sample is a person, 0 to 255; nil: they are people whole.
     private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ coverage: UnsafePointer<UInt8>?) {
         guard !columns.isEmpty else { return }
         let (at, count) = (site.offset + y * site.stride + columns.lowerBound * site.step, CInt(columns.count))

@@ -10,7 +10,7 @@ public final class OutlineModel: Sendable {
         let activation: Int32
         let shape: NetworkGraph.Shape
         let result: NetworkGraph.Shape
-        /// VectorBuffer<Float> per pixel of the first input.
+        /// Floats per pixel of the first input.
         let inputStride: Int
         /// Places of the inputs in the working memory. For operations with one input, both are the same.
         let inputs: (Int, Int)

@@ -152,4 +152,14 @@ struct AnonymizeLayerTests {
             #expect(worst <= 1, "\(layout): \(worst)")
         }
     }
+
+    @Test(arguments: [ColorRange.limited, .full])
+    func `the negative of grey is grey`(range: ColorRange) throws {
+        let layout = FrameLayout(width: 320, height: 240, format: .i444, range: range)
+        var canvas = Canvas(layout)
+        canvas.frame.fill(y: 90, u: 128, v: 128)
+        let mask = try layer(#"{"kind": "anonymize", "mode": "negative"}"#, layout)
+        let after = worn(mask, on: Samples(canvas.frame), [Self.faces[0].1])
+        #expect(after[160, 120] == [range == .full ? 165 : 161, 128, 128])
+    }
 }

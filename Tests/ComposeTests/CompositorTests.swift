@@ -105,6 +105,19 @@ struct CompositorTests {
         ("face lost", face(state: .predicted)),
     ]
 
+    @Test func `animations go on when the source's clock begins again, as after its cable was pulled`() throws {
+        let diary = Diary()
+        var show = Show([try mask([("{}", diary)])])
+        show.time = 1000
+        show.run([face()], frames: 31)
+        show.time = 0
+        show.run([face()], frames: 31)
+        let times = diary.take().map(\.appearance.time)
+        let isOrdered = zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }
+        #expect(times.count == 62 && isOrdered, "\(times)")
+        #expect(abs((times.last ?? 0) - 2000) < 1, "2 s of frames: \(times.last ?? 0) ms")
+    }
+
     @Test(arguments: FacialExpression.allCases)
     func `a layer is shown while its face has the expression, and for no other face`(doing: FacialExpression) throws {
         let diary = Diary()

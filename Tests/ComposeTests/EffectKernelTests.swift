@@ -182,6 +182,48 @@ struct EffectKernelTests {
         #expect(inside > 1500 && worst <= 1.1, "\(inside) pixels, off by \(worst)")
     }
 
+    @Test(arguments: [ColorRange.limited, .full])
+    func `a face in its own colours keeps black and white; in brighter ones it stays within the range`(
+        range: ColorRange
+    ) {
+        let layout = FrameLayout(width: 64, height: 64, format: .i444, range: range)
+        let white = range.black + range.lumaSpan
+        let outline = HeadOutline(features: face(at: Point(32, 20), scale: 14))
+        // Squares of two pixels, one in `period` of the level, the others black.
+        func squares(_ level: Int, period: Int) -> Samples {
+            var samples = Samples(Frame(layout))
+            for y in 0..<64 {
+                for x in 0..<64 {
+                    let isLit = (x / 2 + y / 2) % period == 0
+                    samples.bytes[samples.places(x, y).y] = UInt8(isLit ? level : range.black)
+                }
+            }
+            return samples
+        }
+        let contrasty = squares(white, period: 2)
+        let dim = squares(range.black + 140, period: 4)
+        var first = LayerBuffer()
+        var second = LayerBuffer()
+        let box = PixelRect(x: 0, y: 0, width: 64, height: 64)
+        let hasFirst = first.copyPixels(box, of: contrasty.frame)
+        let hasSecond = second.copyPixels(box, of: dim.frame)
+        #expect(hasFirst && hasSecond)
+        let (bright, dark) = (FaceColors(first, outline), FaceColors(second, outline))
+        bright.recolor(&first, like: bright, in: range)
+        dark.recolor(&second, like: bright, in: range)
+        let own = first.readPixels
+        let other = second.readPixels
+        var (worst, highest) = (0, 0)
+        for y in 0..<64 {
+            for x in 0..<64 {
+                worst = max(worst, abs(Int(own[y * first.stride + x] & 255) - contrasty[x, y].x))
+                highest = max(highest, Int(other[y * second.stride + x] & 255))
+            }
+        }
+        #expect(worst <= 1, "off by \(worst)")
+        #expect(highest == white)
+    }
+
     @Test func `a face's light and shade become art's relief, where the face is`() {
         let layout = FrameLayout(width: 64, height: 48, format: .i444, range: .limited)
         var frame = Frame(layout)
@@ -254,6 +296,32 @@ struct EffectKernelTests {
                 }
             }
             #expect(worst <= (way == .over ? 0 : 2), "\(layout) \(way): luma off by \(worst)")
+        }
+    }
+
+    @Test(arguments: allLayouts.indices)
+    func `white that is multiplied, and black that is screened, leave the picture and its colours as they are`(
+        index: Int
+    ) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout, seed: 5)
+        let (black, white): (UInt32, UInt32) = layout.range == .limited ? (16, 235) : (0, 255)
+        let count = layout.width * layout.height
+        for (mode, luma) in [(FrameOverlay.Mode.multiply, white), (FrameOverlay.Mode.screen, black)] {
+            var frame = before.frame
+            FrameOverlay(
+                width: layout.width, height: layout.height,
+                pixels: Array(repeating: 0xff80_8000 | luma, count: count)
+            ).draw(onto: &frame, opacity: 1, mode)
+            let after = Samples(frame)
+            var worst = SIMD3<Int>.zero
+            for y in 0..<layout.height {
+                for x in 0..<layout.width {
+                    let (old, new) = (before[x, y], after[x, y])
+                    for c in 0..<3 { worst[c] = max(worst[c], abs(new[c] - old[c])) }
+                }
+            }
+            #expect(worst.x <= 2 && worst.y <= 1 && worst.z <= 1, "\(layout) \(mode): off by \(worst)")
         }
     }
 

@@ -1,5 +1,6 @@
 import CAllocations
 import Frames
+import TestSupport
 import Testing
 import Track
 
@@ -97,6 +98,34 @@ struct EffectLayerTests {
         #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)
     }
 
+    @Test func `wide particles leave the picture whole before they come in again`() throws {
+        let layout = FrameLayout(width: 128, height: 72, format: .i420)
+        let scratch = try ScratchFolder()
+        _ = try scratch.write(
+            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 1'><path fill='#fff' d='M0 0h8v1H0z'/></svg>",
+            "wide.svg")
+        let black = Samples(Frame(layout))
+        // Seeds with which it lies nearly flat, far from the upper and lower edges.
+        for seed in [2, 6, 7] {
+            let mask = try layer(
+                #"{"kind": "particles", "art": ["wide.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0, 0], "#
+                    + #""drift": [0.5, 0.5], "sway": 0, "opacities": [1, 1], "seed": \#(seed)}"#,
+                layout, folder: scratch.url.path)
+            var (last, worst, largest) = ([Bool](), 0, 0)
+            // Longer than one way through the picture.
+            for i in 0..<200 {
+                let after = worn(mask, on: black, [], at: Double(i) / 30)
+                let lit = (0..<128 * 72).map { after[$0 % 128, $0 / 128].x > 100 }
+                // Nothing for the first frame.
+                worst = max(worst, zip(lit, last).count { $0 != $1 })
+                largest = max(largest, lit.count { $0 })
+                last = lit
+            }
+            // It moves by 1.2 pixels a frame: 318 change if it vanishes at one edge and appears at the other.
+            #expect(worst < 120 && largest > 300, "seed \(seed): \(worst) pixels at once, \(largest) of the whole")
+        }
+    }
+
     @Test func `snow falls, the same in each run, and never jumps`() throws {
         let mask = try layer(
             #"{"kind": "particles", "art": ["soft.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0.2, 0.2], "drift": [0.1, 0.1], "seed": 4}"#,
@@ -186,6 +215,27 @@ struct EffectLayerTests {
         let (pinned, _) = try lit(#"{"kind": "text", "text": "Hi", "face": "chin", "shift": [0, 0.5], "size": 0.5}"#)
         let chin = Self.two[0].landmarks[8]
         #expect(abs(Float(pinned.x + pinned.width / 2) - chin.x) < 25 && Float(pinned.y) > chin.y - 5, "\(pinned)")
+    }
+
+    @Test(arguments: [false, true], ["", ##", "plate": {"color": "#ffffff", "opacity": 1}"##])
+    func `text is visible and within the picture whatever its margin`(isUpright: Bool, plate: String) throws {
+        let layout = FrameLayout(width: isUpright ? 180 : 640, height: isUpright ? 320 : 360, format: .i420)
+        let black = Samples(Frame(layout))
+        for margin in [0.05, 0.3, 0.5] {
+            for place in ["top left", "center", "bottom right"] {
+                let mask = try layer(
+                    #"{"kind": "text", "text": "Ada", "margin": \#(margin), "place": "\#(place)"\#(plate)}"#, layout)
+                let after = worn(mask, on: black, [])
+                var (lit, atEdge) = (0, 0)
+                for y in 0..<layout.height {
+                    for x in 0..<layout.width where after[x, y].x > 60 {
+                        lit += 1
+                        if x == 0 || y == 0 || x == layout.width - 1 || y == layout.height - 1 { atEdge += 1 }
+                    }
+                }
+                #expect(lit > 10 && atEdge == 0, "margin \(margin), \(place): \(lit) pixels, \(atEdge) at the edge")
+            }
+        }
     }
 
     @Test func `mistakes are errors that say what is allowed`() throws {

@@ -172,6 +172,40 @@ struct MeshModelTests {
         #expect(after[160, 200] == before[160, 200])
     }
 
+    @Test func `a model's texture is multiplied by its base colour, in linear light`() throws {
+        var box = Box()
+        try box.paint()
+        let plain = try #require(try read(try box.glb()).primitives.first?.material.picture)
+        // 0.2140 of the light is half of the sRGB value.
+        box.set(["materials", 0, "pbrMetallicRoughness", "baseColorFactor"], [0.214, 0.214, 0.214, 1])
+        let dark = try #require(try read(try box.glb()).primitives.first?.material.picture)
+        func luma(_ art: Art) -> Float {
+            let sprite = art.level(forScale: 1).sprite
+            return Float(sprite.pixels[sprite.height / 2 * sprite.width + sprite.width / 2] & 255)
+        }
+        let (bright, half) = (luma(plain) - 16, luma(dark) - 16)
+        #expect(bright > 100 && abs(half - bright / 2) <= 1.5, "\(bright), \(half)")
+    }
+
+    @Test func `texture coordinates in a repetition of the picture are those in the picture`() throws {
+        func parts(movedBy shift: SIMD2<Float>) throws -> [SIMD2<Float>] {
+            var box = Box()
+            // Behind the positions and normals.
+            for (index, place) in [[0, 1], [1, 1], [1, 0], [0, 0]].enumerated() {
+                for k in 0..<2 {
+                    let value = 0.25 + 0.5 * Float(place[k]) + shift[k]
+                    let offset = 96 + 8 * index + 4 * k
+                    box.data.replaceSubrange(offset..<offset + 4, with: Box.bytes(value.bitPattern))
+                }
+            }
+            return try #require(try read(try box.glb()).primitives.first).mesh.vertices.map(\.part)
+        }
+        let plain = try parts(movedBy: .zero)
+        #expect(plain.contains([0.25, 0.75]) && plain.contains([0.75, 0.25]))
+        #expect(try parts(movedBy: [1, -1]) == plain)
+        #expect(try parts(movedBy: [-3, 2]) == plain)
+    }
+
     @Test func `an invalid model is a clear error`() throws {
         func changed(_ path: [Any], _ value: Any?) throws -> [UInt8] {
             var box = Box()

@@ -252,6 +252,19 @@ struct MeshTests {
         #expect(try finish(#", "roughness": 1"#).gloss == 0)
     }
 
+    @Test func `coloured light colours a surface alike in limited and in full range`() {
+        var light = FaceLight()
+        light.cast = [-20, 30]
+        func chroma(_ range: ColorRange) -> SIMD2<Float> {
+            let white = SIMD3<Float>(Float(range.lumaSpan), 0, 0)
+            let lit = Lighting(light, range: range).color(white, Material.Finish(), normal: [0, 0, -1], shade: 1)
+            return SIMD2(lit.y, lit.z) / Float(range.chromaSpan)
+        }
+        let (limited, full) = (chroma(.limited), chroma(.full))
+        #expect(full.x < -0.02 && full.y > 0.03)
+        #expect((limited - full).length < 1e-4, "\(limited), \(full)")
+    }
+
     @Test func `a material's old key is an error that names the new one`() throws {
         let json = try JSON(Array(#"{"look": "felt"}"#.utf8), file: "mask.json")
         var fields = try Fields(json, file: "mask.json")

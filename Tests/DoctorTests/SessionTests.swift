@@ -162,6 +162,9 @@ private let socket = "/run/user/1000/guise/control.sock"
             "Debian GNU/Linux 12, kernel \(Machine.kernel)", "2 x Some CPU 3000", "session: wayland",
             "v4l2loopback not loaded, no USB camera",
         ])
+    let arm = "processor\t: 0\nBogoMIPS\t: 108.00\n\n"
+    try machine.put("/proc/cpuinfo", arm + arm + arm + arm)
+    #expect(machine.system.summary[1] == "4 x unknown processor")
     try machine.load("0.15.1")
     #expect(machine.system.summary.last == "v4l2loopback 0.15.1, no USB camera")
 }

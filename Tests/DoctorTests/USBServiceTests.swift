@@ -55,6 +55,14 @@ extension Machine {
         #expect(finding.state == .error && finding.message.contains("vhci-hcd") && finding.fix.hasPrefix(fix))
     }
 
+    @Test func `Debian's kernel is named for the machine's architecture`() throws {
+        let machine = try Machine()
+        try machine.put("/etc/os-release", "ID=debian\n")
+        try machine.put("/proc/sys/kernel/osrelease", "6.12.48+deb13-cloud-arm64\n")
+        try machine.put(unit)
+        #expect(machine.finding()?.fix == "sudo apt install linux-image-arm64 && sudo reboot")
+    }
+
     @Test func `a service that is missing or not running is reported`() throws {
         let machine = try Machine()
         try machine.put("/lib/modules/\(Machine.kernel)/modules.dep", "kernel/drivers/usb/usbip/vhci-hcd.ko.xz:\n")

@@ -65,8 +65,7 @@ extension Fields {
         let names = T.allCases.map(\.rawValue)
         let text = try string(key)
         guard let value = T(rawValue: text) else {
-            let hint = nearest(to: text, among: names).map { "did you mean '\($0)'? " } ?? ""
-            throw wrong(key, "'\(text)'", allowed: hint + names.joined(separator: ", "))
+            throw unknown(key, text, among: names)
         }
         return value
     }

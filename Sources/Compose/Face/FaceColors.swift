@@ -27,21 +27,24 @@ struct FaceColors {
     }
 
     /// Recolours a layer buffer from these statistics to another face's.
-    func recolor(_ layer: inout LayerBuffer, like other: FaceColors) {
+    /// - Parameter range: of the buffer's samples; what would leave it is clipped.
+    func recolor(_ layer: inout LayerBuffer, like other: FaceColors, in range: ColorRange) {
         // Limited, so that a face in flat light neither takes all of another's shadows nor loses all of its own.
         let gain = max(0.7, min(1.4, other.contrast / max(contrast, 1)))
         let scale = Int32(gain * 256)
         let from = SIMD3<Int32>(Int32(mean.x), Int32(mean.y), Int32(mean.z))
         let to = SIMD3<Int32>(Int32(other.mean.x), Int32(other.mean.y), Int32(other.mean.z))
+        let lowest = Int32(range.black)
+        let (white, highest) = (lowest + Int32(range.lumaSpan), lowest + Int32(range.chromaSpan))
         let (piece, stride) = (layer.region, layer.stride)
         var pixels = layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {
                 let pixel = pixels[y * stride + x]
                 func value(_ shift: UInt32) -> Int32 { Int32(pixel >> shift & 255) }
-                func kept(_ value: Int32) -> UInt32 { UInt32(max(16, min(240, value))) }
-                let luma = kept((value(0) - from.x) * scale / 256 + to.x)
-                let (u, v) = (kept(value(8) - from.y + to.y), kept(value(16) - from.z + to.z))
+                func kept(_ value: Int32, _ limit: Int32) -> UInt32 { UInt32(max(lowest, min(limit, value))) }
+                let luma = kept((value(0) - from.x) * scale / 256 + to.x, white)
+                let (u, v) = (kept(value(8) - from.y + to.y, highest), kept(value(16) - from.z + to.z, highest))
                 pixels[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
             }
         }

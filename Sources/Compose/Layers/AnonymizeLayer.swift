@@ -154,10 +154,10 @@ struct AnonymizeLayer: Layer {
     private func negative(_ canvas: inout Canvas, _ outline: HeadOutline, opacity: Float) {
         guard canvas.layer.copyPixels(outline.box(), of: canvas.frame) else { return }
         let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
-        // In limited range, 16 and 235 are swapped in luma, 16 and 240 in chroma. 255 - x would slightly leave the
-        // range.
+        // In limited range, 16 and 235 are swapped in luma. 255 - x would slightly leave the range. Chroma is mirrored
+        // about 128 in both ranges, so that grey stays grey.
         let range = canvas.frame.layout.range
-        let (luma, chroma) = (UInt32(2 * range.black + range.lumaSpan), UInt32(2 * range.black + range.chromaSpan))
+        let (luma, chroma) = (UInt32(2 * range.black + range.lumaSpan), UInt32(2 * 128))
         var pixels = canvas.layer.pixels
         for y in 0..<piece.height {
             for x in 0..<piece.width {

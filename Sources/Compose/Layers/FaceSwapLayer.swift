@@ -25,8 +25,9 @@ struct FaceSwapLayer: PictureLayer {
             canvas.effects.second.copyPixels(there.box(grown: 1.1), of: canvas.frame)
         else { return }
         let (mine, yours) = (FaceColors(canvas.effects.first, here), FaceColors(canvas.effects.second, there))
-        mine.recolor(&canvas.effects.first, like: yours)
-        yours.recolor(&canvas.effects.second, like: mine)
+        let range = canvas.frame.layout.range
+        mine.recolor(&canvas.effects.first, like: yours, in: range)
+        yours.recolor(&canvas.effects.second, like: mine, in: range)
         guard canvas.layer.begin(there.box(), in: canvas.frame.layout) else { return }
         canvas.layer.draw(canvas.effects.first, by: map)
         canvas.fadeLayer(there, full: Self.full, none: Self.none)

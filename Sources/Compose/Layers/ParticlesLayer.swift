@@ -27,6 +27,8 @@ struct ParticlesLayer: PictureLayer {
     }
 
     private let arts: [CenteredArt]
+    /// For each art, how far from its middle it may reach at any angle, relative to its height; at least 1.
+    private let reaches: [Double]
     /// The particles from the smallest to the largest, so that near ones are drawn over far ones.
     private let flakes: [Particle]
 
@@ -51,6 +53,8 @@ struct ParticlesLayer: PictureLayer {
             }
         }
         self.arts = arts
+        // Half the diagonal.
+        reaches = arts.map { max(1, Double($0.size.length / $0.size.y) / 2) }
         let kinds = arts.count
         flakes = (0..<count).map { _ in
             // Near particles are few, large, fast and opaque. The product of two random numbers makes far ones more
@@ -88,7 +92,7 @@ struct ParticlesLayer: PictureLayer {
         for i in flakes.indices {
             let flake = flakes[i]
             // Particles wrap around outside the picture: the range is larger than the picture by their size and swing.
-            let margin = (flake.size + flake.sway) * height
+            let margin = (flake.size * reaches[flake.art] + flake.sway) * height
             let extent = SIMD2(width + 2 * margin, height + 2 * margin)
             let turns = flake.start * extent + flake.speed * (time * height)
             let position = SIMD2(Self.wrapped(turns.x, extent.x), Self.wrapped(turns.y, extent.y)) - margin

@@ -32,6 +32,9 @@ struct TextLayer: Layer, PictureLayer {
     /// mistake.
     private let isEmpty: Bool
 
+    /// The largest margin, relative to the picture's width and height.
+    private static let largestMargin: Float = 0.45
+
     /// Reads the layer's description and renders the text.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ context: LayerContext) throws {
@@ -60,10 +63,7 @@ struct TextLayer: Layer, PictureLayer {
         if fields.has("face") {
             let name = try fields.string("face")
             guard let anchor = Anchor(rawValue: name) else {
-                let known = Anchor.allCases.map(\.rawValue)
-                let hint = nearest(to: name, among: known).map { "did you mean '\($0)'? " } ?? ""
-                throw fields.wrong(
-                    "face", "'\(name)', which is not a known landmark", allowed: hint + known.joined(separator: ", "))
+                throw fields.unknown("face", name, among: Anchor.allCases.map(\.rawValue), what: "landmark")
             }
             let shift = fields.has("shift") ? try fields.numbers("shift", count: 2) : [0, 0]
             guard shift.allSatisfy({ abs($0) <= 20 }) else {
@@ -75,16 +75,19 @@ struct TextLayer: Layer, PictureLayer {
             height = max(4, Float(try fields.number("size", in: 0.01...0.9, default: 0.06)) * Float(target.height))
         }
         let corner: PicturePlace = try fields.choice("place", default: .bottom)
-        let margin = Float(try fields.number("margin", in: 0...0.5, default: 0.05)) * Float(target.height)
+        let whole = Point(Float(target.width), Float(target.height))
+        let distance = Float(try fields.number("margin", in: 0...0.5, default: 0.05)) * whole.y
+        // Half the height may be more than half the width: room for the text is left in any case.
+        let margin = pointwiseMin(Point(repeating: distance), whole * Self.largestMargin)
+        let room = whole - 2 * margin
 
         let raster: RGBAImage
         if isEmpty {
             raster = RGBAImage(width: 1, height: 1, bytes: [0, 0, 0, 0])
         } else if let plate {
-            raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
+            raster = try plate.drawn(text, style, height: height, across: room.x)
         } else {
             // Long text is made smaller and not cut off.
-            let room = Point(Float(target.width) - 2 * margin, Float(target.height) - 2 * margin)
             raster = try style.drawn(text, lineHeight: height, within: pinned == nil ? room : nil)
         }
         art = Art(
@@ -95,9 +98,8 @@ struct TextLayer: Layer, PictureLayer {
         if let (anchor, shift) = pinned {
             place = .face(anchor, shift)
         } else {
-            let room = Point(Float(target.width), Float(target.height)) - size - 2 * margin
             // Whole pixels keep letters sharp.
-            place = .picture((margin + room * corner.fraction).rounded(.toNearestOrAwayFromZero))
+            place = .picture((margin + (room - size) * corner.fraction).rounded(.toNearestOrAwayFromZero))
         }
     }
 

@@ -8,7 +8,7 @@ struct Lighting {
     private let halfway: SIMD3<Float>
     /// Brightness of the light; 1 in a well-lit room.
     private let gain: Float
-    /// What the light adds to white: 0, U and V; in levels.
+    /// What the light adds to white: 0, U and V; in samples of the range.
     private let cast: SIMD3<Float>
     /// Luma of white above black level.
     private let white: Float
@@ -17,7 +17,8 @@ struct Lighting {
         direction = light.direction
         halfway = normalized(light.direction + [0, 0, -1])
         gain = light.gain
-        cast = [0, light.cast.x, light.cast.y]
+        // The light's cast is in samples of the full range.
+        cast = SIMD3(0, light.cast.x, light.cast.y) * (Float(range.chromaSpan) / 255)
         white = Float(range.lumaSpan)
     }
 

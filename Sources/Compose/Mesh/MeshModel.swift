@@ -41,19 +41,20 @@ struct MeshModel {
         let broken = { Self.broken(path, $0) }
         var reader = PrimitiveReader(bytes: try ArtProcess.primitives(ofModel: bytes, broken: broken))
         var primitives: [Primitive] = []
-        var pictures: [[UInt8]: Art] = [:]
+        var pictures: [Painting: Art] = [:]
         while !reader.isAtEnd {
             guard let (primitive, vertices, indices, png) = reader.next() else {
                 throw broken("guise-art sent an invalid reply")
             }
+            let color = SIMD4(primitive.color.0, primitive.color.1, primitive.color.2, primitive.color.3)
             var picture: Art?
             if !png.isEmpty {
-                picture = try pictures[png] ?? Self.picture(png, path, range)
-                pictures[png] = picture
+                let painting = Painting(png: png, factor: SIMD3(color.x, color.y, color.z))
+                picture = try pictures[painting] ?? Self.picture(painting, path, range)
+                pictures[painting] = picture
             }
             let hasNormals = primitive.has_normals != 0
             let mesh = Self.mesh(vertices, indices, hasNormals: hasNormals, picture: picture)
-            let color = SIMD4(primitive.color.0, primitive.color.1, primitive.color.2, primitive.color.3)
             let material = Material(
                 linear: color, roughness: primitive.roughness, metal: primitive.metal,
                 isBlended: primitive.is_blended != 0, picture: picture, range: range)
@@ -68,11 +69,44 @@ struct MeshModel {
             fix: "export it again as .glb: plain triangles, no compression, pictures as PNG")
     }
 
-    private static func picture(_ bytes: [UInt8], _ path: String, _ range: ColorRange) throws -> Art {
-        guard bytes.starts(with: PNG.signature) else {
+    /// A picture, and the base colour that it is multiplied by: RGB in linear light, 0...1.
+    private struct Painting: Hashable {
+        let png: [UInt8]
+        let factor: SIMD3<Float>
+    }
+
+    private static func picture(_ painting: Painting, _ path: String, _ range: ColorRange) throws -> Art {
+        guard painting.png.starts(with: PNG.signature) else {
             throw broken(path, "one of its pictures is not a PNG")
         }
-        return Art(try ArtReader.load(png: bytes, named: path, maxDimension: largestPicture), range: range) { _ in }
+        let raster = try ArtReader.load(png: painting.png, named: path, maxDimension: largestPicture)
+        return Art(raster, range: range) { multiply(&$0, by: painting.factor) }
+    }
+
+    /// Multiplies the colours of a picture, in linear light.
+    private static func multiply(_ raster: inout RGBAImage, by factor: SIMD3<Float>) {
+        guard factor != .one else { return }
+        for channel in 0..<3 {
+            // By the sample without its alpha.
+            let products = (0...255).map { encodedSRGB(linearSRGB(Float($0) / 255) * factor[channel]) }
+            for i in stride(from: 0, to: raster.bytes.count, by: 4) where raster.bytes[i + 3] > 0 {
+                let alpha = Int(raster.bytes[i + 3])
+                let sample = min(255, (Int(raster.bytes[i + channel]) * 255 + alpha / 2) / alpha)
+                raster.bytes[i + channel] = UInt8(products[sample] * Float(alpha) + 0.5)
+            }
+        }
+    }
+
+    /// How many pictures the texture coordinates lie right of and below 0...1. In glTF pictures repeat, so that they may
+    /// lie in another copy; a mesh that spans several copies gets the middle one.
+    private static func textureShift(_ vertices: [cart_vertex]) -> SIMD2<Float> {
+        var (low, high) = (SIMD2<Float>(repeating: .infinity), SIMD2<Float>(repeating: -.infinity))
+        for vertex in vertices {
+            let place = SIMD2(vertex.uv.0, vertex.uv.1)
+            (low, high) = (pointwiseMin(low, place), pointwiseMax(high, place))
+        }
+        let isInside = low .>= 0 .& high .<= 1
+        return ((low + high) / 2).rounded(.down).replacing(with: 0, where: isInside)
     }
 
     /// Converts glTF's axes (y up, z to the viewer) to head space's, which is half a turn about x, and the order of
@@ -82,10 +116,11 @@ struct MeshModel {
     ) -> Mesh {
         // Texture coordinates stay one pixel inside the picture, whose border is transparent.
         let edge = picture.map { SIMD2<Float>(repeating: 1) / [Float($0.size.x), Float($0.size.y)] } ?? .zero
+        let shift = textureShift(vertices)
         var mesh = Mesh()
         mesh.vertices = vertices.map { vertex in
             let (p, n, t) = (vertex.position, vertex.normal, vertex.uv)
-            let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1), edge), 1 - edge)
+            let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1) - shift, edge), 1 - edge)
             return Mesh.Vertex(
                 position: SIMD3(p.0, -p.1, -p.2), normal: SIMD3(n.0, -n.1, -n.2), part: part)
         }
@@ -159,6 +194,16 @@ extension cart_primitive {
     }
 }
 
+/// The sRGB transfer function (IEC 61966-2-1), from linear light to samples; both 0...1.
+private func encodedSRGB(_ light: Float) -> Float {
+    light <= 0.003_130_8 ? light * 12.92 : 1.055 * powf(light, 1 / 2.4) - 0.055
+}
+
+/// The inverse of `encodedSRGB`.
+private func linearSRGB(_ sample: Float) -> Float {
+    sample <= 0.04045 ? sample / 12.92 : powf((sample + 0.055) / 1.055, 2.4)
+}
+
 extension Material {
     /// Makes a material from glTF's values.
     /// - Parameters:
@@ -167,10 +212,9 @@ extension Material {
     init(
         linear: SIMD4<Float>, roughness: Float, metal: Float, isBlended: Bool, picture: Art?, range: ColorRange
     ) {
-        // The sRGB transfer function, IEC 61966-2-1.
-        func sRGB(_ x: Float) -> Float { x <= 0.003_130_8 ? x * 12.92 : 1.055 * powf(x, 1 / 2.4) - 0.055 }
         let black = Float(range.black)
-        let color = Color(sRGB(linear.x) * 255, sRGB(linear.y) * 255, sRGB(linear.z) * 255)
+        let color = Color(
+            encodedSRGB(linear.x) * 255, encodedSRGB(linear.y) * 255, encodedSRGB(linear.z) * 255)
         var finish = Finish()
         finish.metal = metal
         // Smooth surfaces have strong, sharp highlights; rough ones have none.

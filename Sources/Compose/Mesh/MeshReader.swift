@@ -145,11 +145,7 @@ struct MeshReader {
     private func material(_ part: inout Fields) throws -> Material {
         let name = try part.string("material")
         guard let found = materials.first(where: { $0.name == name }) else {
-            let names = materials.map(\.name)
-            let hint = nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
-            throw part.wrong(
-                "material", "'\(name)', which is not among 'materials'",
-                allowed: hint + names.joined(separator: ", "))
+            throw part.unknown("material", name, among: materials.map(\.name), what: "material")
         }
         return found.material
     }

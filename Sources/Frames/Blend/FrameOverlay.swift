@@ -193,12 +193,18 @@ private func lit(_ art: Run, _ under: Run, _ mode: FrameOverlay.Mode, _ range: C
     let rest = (65_536 + UInt32(span) / 2) / UInt32(span) - 256
     let product = laneMin(part &+ (part &* UInt16(rest) &+ 128) &>> 8, SIMD16(repeating: span))
     let luma = black &+ (mode == .screen ? span &- product : product)
-    // Levels of 7 bits keep the sums within 16 bits.
-    let (sa, sb) = (SIMD16<Int16>(truncatingIfNeeded: a &>> 1), SIMD16<Int16>(truncatingIfNeeded: b &>> 1))
+    // Weights of 128ths keep the sums within 16 bits: at most 128, at the highest level.
+    let perLevel = UInt16((128 * 256 + UInt32(span) / 2) / UInt32(span))
+    @inline(__always)
+    func weight(_ level: SIMD16<UInt16>) -> SIMD16<Int16> {
+        SIMD16<Int16>(truncatingIfNeeded: (level &* perLevel &+ 128) &>> 8)
+    }
+    let (artWeight, underWeight) = (weight(a), weight(b))
+    let (lowest, highest) = (Int16(range.black), Int16(range.black) + Int16(range.chromaSpan))
     @inline(__always)
     func mixed(_ shift: UInt32) -> Run {
-        let sum = (chroma(art, shift) &* sb &+ chroma(under, shift) &* sa) &>> 7
-        let kept = laneClamp(sum &+ 128, SIMD16(repeating: 16), SIMD16(repeating: 240))
+        let sum = (chroma(art, shift) &* underWeight &+ chroma(under, shift) &* artWeight &+ 64) &>> 7
+        let kept = laneClamp(sum &+ 128, SIMD16(repeating: lowest), SIMD16(repeating: highest))
         return Run(truncatingIfNeeded: kept)
     }
     return Run(truncatingIfNeeded: luma) | mixed(8) &<< 8 | mixed(16) &<< 16 | 0xff00_0000

@@ -109,8 +109,8 @@ public struct Grain: Sendable {
     /// A rasterizer of an empty region.
     public init() {}
 
-    /// The rows of a band, select so that its samples (32 bytes per pixel) fit in a core's second-level cache, mostly 1
-    /// MB.
+    /// The rows of a band: so many that its samples (32 bytes per pixel) fit in a core's second-level cache, which is
+    /// mostly 1 MB.
     public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
 
     /// Starts a picture of a region of a frame; `select` comes next.

@@ -27,15 +27,15 @@ public func resample(
             // Tile by tile, so that a tile's cells stay on the stack and in the nearest cache.
             for top in stride(from: 0, to: height, by: tileSide) {
                 for left in stride(from: 0, to: width, by: tileSide) {
-                    let layer = PixelRect(
+                    let tile = PixelRect(
                         x: left, y: top, width: min(tileSide, width - left), height: min(tileSide, height - top))
-                    guard cells.setRange(under: layer, map) else { continue }
+                    guard cells.setRange(under: tile, map) else { continue }
                     switch picture.pixelStride {
                     case 1: unsafe cells.fill(from: samples, pixelStride: 1)
                     case 2: unsafe cells.fill(from: samples, pixelStride: 2)
                     default: unsafe cells.fill(from: samples, pixelStride: picture.pixelStride)
                     }
-                    unsafe cells.interpolate(into: patch + (top &* width &+ left), layer, map, patchStride: width)
+                    unsafe cells.interpolate(into: patch + (top &* width &+ left), tile, map, patchStride: width)
                 }
             }
         }
@@ -74,9 +74,9 @@ private struct Cells {
     }
 
     /// Computes the range of cells that interpolation reads; false if it is too large.
-    mutating func setRange(under layer: PixelRect, _ map: Affine) -> Bool {
-        let corner = map(Point(Float(layer.x), Float(layer.y)))
-        let (right, down) = (Float(layer.width - 1), Float(layer.height - 1))
+    mutating func setRange(under tile: PixelRect, _ map: Affine) -> Bool {
+        let corner = map(Point(Float(tile.x), Float(tile.y)))
+        let (right, down) = (Float(tile.width - 1), Float(tile.height - 1))
         let across = Point(map.a, map.c) * right
         let along = Point(map.b, map.d) * down
         let low = corner + pointwiseMin(across, .zero) + pointwiseMin(along, .zero)
@@ -203,11 +203,11 @@ private struct Cells {
     /// Interpolates a tile bilinearly, in 16.16 fixed point with 8 bits of weight.
     /// Mutating, so that the cells are read in place and not from a copy.
     mutating func interpolate(
-        into patch: UnsafeMutablePointer<UInt8>, _ layer: PixelRect, _ map: Affine, patchStride: Int
+        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int
     ) {
         // From the tile's pixels to cells.
         let size = Float(factor)
-        let corner = map(Point(Float(layer.x), Float(layer.y)))
+        let corner = map(Point(Float(tile.x), Float(tile.y)))
         let middle = Float(factor - 1) / 2
         let one: Float = 65536
         func fixed(_ cells: Float) -> Int { Int((cells * one).rounded()) }
@@ -223,22 +223,22 @@ private struct Cells {
             let (x, y) = (start.x + i * right.x + j * down.x, start.y + i * right.y + j * down.y)
             return x >= 0 && y >= 0 && x <= most.0 && y <= most.1
         }
-        let (w, h) = (layer.width - 1, layer.height - 1)
+        let (w, h) = (tile.width - 1, tile.height - 1)
         guard isInside(0, 0), isInside(w, 0), isInside(0, h), isInside(w, h) else { return }
         unsafe samples.span.withUnsafeBufferPointer { cells in
             guard let cells = cells.baseAddress else { return }
-            for row in 0..<layer.height {
+            for row in 0..<tile.height {
                 var (x, y) = (start.x + row * down.x, start.y + row * down.y)
                 let out = unsafe patch + row * patchStride
                 var column = 0
-                while column + 8 <= layer.width {
+                while column + 8 <= tile.width {
                     let values = unsafe Self.blend(
                         FourSamples(cells, cellSide, &x, &y, right), FourSamples(cells, cellSide, &x, &y, right))
                     unsafe UnsafeMutableRawPointer(out + column).storeBytes(
                         of: SIMD8<UInt8>(truncatingIfNeeded: values), as: SIMD8<UInt8>.self)
                     column += 8
                 }
-                while column < layer.width {
+                while column < tile.width {
                     let four = unsafe FourSamples(cells, cellSide, &x, &y, (0, 0))
                     unsafe out[column] = UInt8(truncatingIfNeeded: four.values[0])
                     x += right.x
