@@ -321,7 +321,7 @@ enum Launcher {
     private static func finish(_ outputs: [Output], _ placeholders: Placeholders) throws {
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
-            do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
+            do { try placeholders.withLastPlaceholder { try output.finish(placeholder: $0) } } catch {
                 ending = .failure(error)
             }
         }
