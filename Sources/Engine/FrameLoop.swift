@@ -572,7 +572,7 @@ package struct FrameLoop: ~Copyable {
         guard fillsGaps, now >= published + fillInterval else { return }
         // Masks that were put on meanwhile can't be drawn on the picture of a source that is gone.
         let isCurrent = repeatsLastFrame && (replacement == .none || !pipeline.hasMaskUpdate)
-        // Nor on a frozen picture, or one that the camera doesn't follow up: it must not show what they hide.
+        // A frozen picture, or that of a stalled camera, must not show what they hide either.
         if isCurrent, !settings.isPaused, !pipeline.hidesTooLittle, case .publishable(let frame) = pipeline.gate.outcome
         {
             try publish(frame, faces: pipeline.monitoredFaces)

@@ -297,6 +297,22 @@ import Testing
         #expect(FrameLoop.State(settings, .closed) == .paused)
     }
 
+    @Test func `the placeholder that stays after the end is waited for while it is being replaced`() throws {
+        let placeholders = Placeholders(Stage.layout)
+        let (begins, ends) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let count = Atomic<Int>(0)
+        try placeholders.withPlaceholder(.stopped) { _ in
+            Thread.detachNewThread {
+                begins.signal()
+                try? placeholders.withLastPlaceholder { _ in count.add(1, ordering: .relaxed) }
+                ends.signal()
+            }
+            begins.wait()
+        }
+        ends.wait()
+        #expect(count.load(ordering: .relaxed) == 1)
+    }
+
     @Test func `the camera is open while something is waited for in its picture`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(90, gray: 100))

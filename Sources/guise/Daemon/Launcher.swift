@@ -169,7 +169,7 @@ enum Launcher {
         var isWantedEnd = false
         defer {
             daemon.stopSaving()
-            // Whoever still reads the camera may see the next process's picture.
+            // Programs that still read the camera may see the next process's picture.
             if isWantedEnd, mailbox.lastStatus.hasReaders != true { hiddenState.remove() }
             loader.close()
             cameraController.close()
@@ -178,7 +178,7 @@ enum Launcher {
         let signalDescriptor = signals.descriptor
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: video.rate,
-            // Whoever watches a file wants to see it at its own rate.
+            // A file that is watched plays at its own rate.
             isPaced: !video.isLive && (options.isRealtime || plan.isViewable),
             dependencies(daemon, mailbox, cameraController, placeholders, preview, service))
         defer {
@@ -321,7 +321,7 @@ enum Launcher {
     private static func finish(_ outputs: [Output], _ placeholders: Placeholders) throws {
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
-            do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
+            do { try placeholders.withLastPlaceholder { try output.finish(placeholder: $0) } } catch {
                 ending = .failure(error)
             }
         }
