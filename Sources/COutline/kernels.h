@@ -530,7 +530,8 @@ static void divide(const float *sums, const float *weights, size_t count, int16_
 }
 
 static void mix(const int16_t *upper, const int16_t *lower, float below, int count, uint8_t *out) {
-    shorts weight = (shorts){0} + (int16_t)(below * 32767);
+    // Rows beside the centres have weights beyond 0 and 1: extrapolated samples could leave their bytes.
+    shorts weight = (shorts){0} + (int16_t)(unit(below) * 32767);
     for (int x = 0; x < count; x += 2 * LANES) {
         shorts a = *(const shorts *)(upper + x), b = *(const shorts *)(lower + x);
         shorts mixed = a + part(b - a, weight);

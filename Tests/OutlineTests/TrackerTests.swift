@@ -149,6 +149,35 @@ struct Stage {
         if width > 300 { #expect(stage.kept(frame) > 0.9, "the person stays") }
     }
 
+    @Test(arguments: [(640, 360), (1280, 720), (501, 499), (320, 200)])
+    func `a blurred edge of black and white has no white specks in the black, nor black ones in the white`(
+        width: Int, height: Int
+    ) {
+        let layout = FrameLayout(width: width, height: height, format: .i420, range: .full)
+        var frame = Frame(layout)
+        frame.fill(y: 0, u: 128, v: 128)
+        var bytes = frame.mutableBytes
+        let site = layout.luma
+        for y in height / 2..<height {
+            for x in 0..<width { bytes[site.offset + y * site.stride + x * site.step] = 255 }
+        }
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        // Without a model everything is blurred.
+        outline.update(frame, nil, at: 0)
+        painter.draw(.blur(radius: 0.04), behind: &outline, onto: &frame)
+        let luma = frame.view.luma
+        var worst = 0
+        for x in stride(from: 0, to: width, by: 7) {
+            for y in 1..<height {
+                let (upper, lower) = (luma.samples[(y - 1) * luma.rowStride + x], luma.samples[y * luma.rowStride + x])
+                worst = max(worst, Int(upper) - Int(lower))
+            }
+        }
+        let isBlurred = (1..<254).contains(luma.samples[height / 2 * luma.rowStride])
+        #expect(worst <= 1 && isBlurred, "\(worst) levels darker below than above")
+    }
+
     @Test(arguments: [false, true])
     func `the room never shows, from the first frame on, when people move, and after cuts`(isMissing: Bool) {
         var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))

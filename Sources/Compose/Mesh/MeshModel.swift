@@ -97,8 +97,8 @@ struct MeshModel {
         }
     }
 
-    /// How many pictures the texture coordinates lie right of and below 0...1. In glTF pictures repeat, so that they may
-    /// lie in another copy; a mesh that spans several copies gets the middle one.
+    /// How many pictures the texture coordinates lie right of and below 0...1. In glTF pictures repeat, so that
+    /// coordinates may lie in another copy; a mesh that spans several copies gets the middle one.
     private static func textureShift(_ vertices: [cart_vertex]) -> SIMD2<Float> {
         var (low, high) = (SIMD2<Float>(repeating: .infinity), SIMD2<Float>(repeating: -.infinity))
         for vertex in vertices {
