@@ -146,8 +146,11 @@ public final class Browser: @unchecked Sendable {
         try run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
     }
 
-    /// Clicks on an element like a mouse. Fails if it is covered or invisible.
-    public func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
+    /// Clicks on an element like a mouse, once it is visible. Fails if it is covered.
+    public func click(_ selector: String) throws {
+        try #require(waits(for: "document.querySelector(\(JSON(selector).text)).checkVisibility()"), "\(selector)")
+        _ = try command("element/\(element(selector))/click", [:])
+    }
 
     /// Drags the middle of an element by a distance in pixels.
     /// - Parameter pointer: mouse, pen or touch.
