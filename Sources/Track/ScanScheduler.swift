@@ -30,9 +30,14 @@ struct ScanScheduler: Sendable {
 
     /// The width of a large face, as a share of the frame's shorter side: one whose loss nobody would overlook.
     static let largeShare: Float = 0.25
-    /// The number of frames in which a tile of large faces is searched while faces must be hidden, since the cascade
-    /// overlooks even a large frontal face now and then; and how many of them a frame that is shown waits for.
-    private static let (largeSearches, completeLargeSearches) = (4, 2)
+    /// Factors of the window sizes in consecutive thorough searches of a tile: each is between those of the others, by
+    /// thirds of `step`.
+    static let phases: [Float] = [1, 1.063, 1.129]
+    /// While faces must be hidden, the number of searches with which a tile is done at first: of upright faces, of
+    /// large ones, and of tilted ones. The cascade overlooks even a large frontal face now and then.
+    private static let (uprightSearches, largeSearches, tiltedSearches) = (3, 5, 1)
+    /// The numbers of searches of upright faces, and of large ones, that a frame which is shown waits for.
+    private static let (completeSearches, completeLargeSearches) = (2, 3)
 
     let tiles: [PatchTransform]
     /// The weight of each tile's waiting time.
@@ -40,10 +45,10 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
-    /// The number of searches of each tile of large faces since the start; `prioritize` asks again for all but the
-    /// first.
-    /// These tiles come first in `tiles`; there are fewer than ten.
-    private var largeSearches: [Int]
+    /// The number of searches of each tile since the start; `prioritize` asks again for all but the first.
+    private var searches: [Int]
+    /// The number of tiles of large faces, which are the first of `tiles`.
+    let largeCount: Int
     /// The largest share of each tile that moved in one frame since the tile was last searched, 0 to 1. Initially 1 for
     /// upright ones, so that what moves elsewhere delays no first search.
     private var moved: [Float]
@@ -80,8 +85,9 @@ struct ScanScheduler: Sendable {
             }
         }
         self.tiles = tiles
+        searches = Array(repeating: 0, count: tiles.count)
         let large = limit == nil ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
-        largeSearches = Array(repeating: 0, count: tiles.prefix { $0.roll == 0 && $0.scale >= large }.count)
+        largeCount = tiles.prefix { $0.roll == 0 && $0.scale >= large }.count
         self.weights = weights
         moved = tiles.map { $0.roll == 0 ? 1 : 0 }
         // The largest faces come first, and all upright tiles before any tilted one.
@@ -116,26 +122,54 @@ struct ScanScheduler: Sendable {
     }
 
     /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
-    /// - Parameter thorough: whether those of large faces must have been searched more than once.
-    func isComplete(thorough: Bool = false) -> Bool {
-        zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 }
-            && (!thorough || largeSearches.allSatisfy { $0 >= Self.completeLargeSearches })
+    var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
+
+    /// Whether all upright tiles were searched often enough to show a frame while faces must be hidden.
+    /// - Parameter awaitsLarge: whether a large face may have been overlooked.
+    func isComplete(awaitsLarge: Bool) -> Bool {
+        isComplete
+            && tiles.indices.allSatisfy {
+                tiles[$0].roll != 0
+                    || searches[$0]
+                        >= (awaitsLarge && $0 < largeCount ? Self.completeLargeSearches : Self.completeSearches)
+            }
     }
 
-    /// The number of tiles of large faces, which are the first of `tiles`.
-    var largeCount: Int { largeSearches.count }
+    /// Whether some tile was searched less often than it is to be at first while faces must be hidden.
+    var lacksSearches: Bool { tiles.indices.contains { searches[$0] < searchesNeeded($0) } }
 
-    /// Repeats the search of a tile of large faces that was searched in too few frames, all of them earlier ones.
+    /// Asks for all searches again that are needed while faces must be hidden.
+    mutating func restartSearches() { for i in searches.indices { searches[i] = 0 } }
+
+    private func searchesNeeded(_ tile: Int) -> Int {
+        tiles[tile].roll != 0 ? Self.tiltedSearches : tile < largeCount ? Self.largeSearches : Self.uprightSearches
+    }
+
+    /// Repeats the search of a tile of large faces that was searched too few times.
     /// - Returns: nil if it was not searched yet, or often enough.
     mutating func repeatLarge(_ tile: Int) -> PatchTransform? {
-        guard (1..<Self.largeSearches).contains(largeSearches[tile]) else { return nil }
-        markSearched(tile)
-        return tiles[tile]
+        (1..<Self.largeSearches).contains(searches[tile]) ? search(tile, thorough: true) : nil
     }
 
-    private mutating func markSearched(_ tile: Int) {
+    /// Marks a tile as searched.
+    /// - Parameter thorough: whether the sizes differ from search to search.
+    private mutating func search(_ tile: Int, thorough: Bool) -> PatchTransform {
+        var region = tiles[tile]
+        if thorough { region.scale *= Self.phases[searches[tile] % Self.phases.count] }
         (searched[tile], moved[tile]) = (tilesScanned, 0)
-        if tile < largeSearches.count { largeSearches[tile] += 1 }
+        searches[tile] += 1
+        return region
+    }
+
+    /// The tile that was searched least of those that lack searches: the largest faces first, and tilted ones after the
+    /// first upright pass.
+    private var leastSearched: Int? {
+        var (best, least) = (Int?.none, Int.max)
+        for i in tiles.indices where searches[i] < searchesNeeded(i) {
+            let count = tiles[i].roll == 0 ? searches[i] : searches[i] + 1
+            if count < least { (best, least) = (i, count) }
+        }
+        return best
     }
 
     /// Records how much of each tile moved in the newest frame. Whatever moved stays urgent until it is searched, also
@@ -148,11 +182,14 @@ struct ScanScheduler: Sendable {
     }
 
     /// The most urgent tile, which is then marked as searched.
-    /// - Parameter known: boxes of the known faces, pixels.
+    /// - Parameters:
+    ///   - known: boxes of the known faces, pixels.
+    ///   - thorough: whether faces must be hidden: then all tiles are searched several times first.
     /// - Returns: nil if known faces cover everything.
-    mutating func advance(known: Span<Rect>) -> PatchTransform? {
+    mutating func advance(known: Span<Rect>, thorough: Bool = false) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
+        if thorough, let tile = leastSearched { return search(tile, thorough: true) }
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
             let waited = Float(tilesScanned - searched[i]) * weights[i] * (1 + Self.motionWeight * moved[i])
@@ -170,14 +207,12 @@ struct ScanScheduler: Sendable {
             let weighted = waited * company
             guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
-                markSearched(i)
+                _ = search(i, thorough: thorough)
                 continue
             }
             (best, urgency) = (i, weighted)
         }
-        guard best >= 0 else { return nil }
-        markSearched(best)
-        return tiles[best]
+        return best >= 0 ? search(best, thorough: thorough) : nil
     }
 
     /// Makes the tiles around a lost face's position, in pixels, urgent: it may come back at any size and tilt.
@@ -188,7 +223,7 @@ struct ScanScheduler: Sendable {
                 continue
             }
             searched[i] = min(searched[i], -10 * searched.count)
-            if i < largeSearches.count { largeSearches[i] = min(largeSearches[i], 1) }
+            searches[i] = min(searches[i], 1)
         }
     }
 }

@@ -95,7 +95,7 @@ public struct Tracker: ~Copyable {
     private static let firstRuns = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of
     /// `ScanScheduler.step`), and at these head tilts, degrees.
-    static let photoSizes: [Float] = [1, 1.063, 1.129]
+    static let photoSizes = ScanScheduler.phases
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
     /// The head tilts at which frames of clips and cameras are searched, degrees.
     static let rolls: [Float] = [0, 40, -40]
@@ -117,6 +117,9 @@ public struct Tracker: ~Copyable {
     private static let maxRefutedPlaces = 256
     private static let thoroughRuns = 6
     private static let tilesThorough = 20.0
+    /// While `isThorough`: the number of runs in the first frame, which search one of 1280 x 720 twice, and the most in
+    /// a later one until it was searched often enough.
+    private static let (firstThoroughRuns, maxThoroughRuns) = (64, 15)
     /// The longest `Settings.hold` while `isThorough`, seconds.
     private static let maxThoroughHold = 0.4
     /// Tiles searched per second while `isThorough`, until the frame was searched once. A tile takes 1 to 2 ms of CPU
@@ -163,7 +166,10 @@ public struct Tracker: ~Copyable {
 
     /// Whether to examine candidates in every frame until they are confirmed or refuted, and to publish their heads
     /// until then in `candidateHeads`. For masks that hide faces.
-    public var isThorough = false
+    public var isThorough = false {
+        // Who was overlooked so far was not to be hidden.
+        didSet { if isThorough && !oldValue { scheduler?.restartSearches() } }
+    }
     /// Heads of candidates that are neither confirmed nor refuted, pixels; empty unless `isThorough`.
     public private(set) var candidateHeads: [Rect] = []
     /// Whether `candidateHeads` lacks a candidate that was never rejected, because there were too many.
@@ -326,14 +332,19 @@ public struct Tracker: ~Copyable {
         smallScheduler?.prioritize(around: track.head.origin)
     }
 
+    /// The number of detector runs in the first frame.
+    private var firstRuns: Int { isThorough ? Self.firstThoroughRuns : Self.firstRuns }
+
     /// Seconds since the last searched frame; nil for the first.
     private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
 
     /// The number of detector runs that this frame may spend beside tracking known faces.
     private func detectionBudget(at seconds: Double) -> Int {
-        guard let elapsed = elapsed(at: seconds) else { return Self.firstRuns }
+        guard let elapsed = elapsed(at: seconds) else { return firstRuns }
         let (perSecond, limit) =
-            isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxRuns) : (Self.runsPerSecond, Self.maxRuns)
+            lacksSearches
+            ? (Self.tilesThoroughBusy, Self.maxThoroughRuns)
+            : isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxRuns) : (Self.runsPerSecond, Self.maxRuns)
         let runs = max(1, min(Int((elapsed * perSecond).rounded()), limit))
         return isUrgent ? 2 * runs : runs
     }
@@ -342,23 +353,31 @@ public struct Tracker: ~Copyable {
     /// a crowd more faces are likely.
     private var isUrgent: Bool {
         let shown = tracks.count { $0.isConfirmed }
-        return shown == 0 || shown >= Self.crowd || isFirstPass
+        return shown == 0 || shown >= Self.crowd || isFirstPass || lacksSearches
     }
 
     /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
     public var hasSearchedAll: Bool {
-        scheduler?.isComplete(thorough: awaitsLargeFace) == true && smallScheduler?.isComplete() != false
-            && !hasTooManyCandidates
+        isSearched && smallScheduler?.isComplete != false && !hasTooManyCandidates
     }
 
     /// Whether some place in the frame has not been searched since the start.
-    private var isFirstPass: Bool { scheduler?.isComplete(thorough: awaitsLargeFace) == false }
+    private var isFirstPass: Bool { scheduler != nil && !isSearched }
 
-    /// Whether faces are to be hidden, and none that is known fills much of the frame: one may have been overlooked.
+    /// Whether the frame was searched for all likely sizes, as often as is needed.
+    private var isSearched: Bool {
+        guard let scheduler else { return false }
+        return isThorough ? scheduler.isComplete(awaitsLarge: awaitsLargeFace) : scheduler.isComplete
+    }
+
+    /// Whether no known face fills much of the frame: one may have been overlooked.
     private var awaitsLargeFace: Bool {
         let width = ScanScheduler.largeShare * Float(min(frameSize.width, frameSize.height))
-        return isThorough && !tracks.contains { $0.isConfirmed && $0.box.width >= width }
+        return !tracks.contains { $0.isConfirmed && $0.box.width >= width }
     }
+
+    /// Whether faces are to be hidden, and the frame was not searched often enough since.
+    private var lacksSearches: Bool { isThorough && scheduler?.lacksSearches == true }
 
     /// The number of tiles scanned per second, of likely sizes.
     private mutating func scanRate(at seconds: Double) -> Double {
@@ -366,7 +385,7 @@ public struct Tracker: ~Copyable {
         if shown > 0 { lastPresence = seconds }
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
-        return if isThorough, isFirstPass {
+        return if isThorough, isFirstPass || lacksSearches {
             Self.tilesThoroughBusy
         } else if isThorough, shown >= Self.crowd {
             Self.tilesThoroughCrowd
@@ -391,12 +410,12 @@ public struct Tracker: ~Copyable {
     /// every frame rate.
     private mutating func tilesDue(at seconds: Double) -> (likely: Int, small: Int) {
         let rate = scanRate(at: seconds)
-        guard let elapsed = elapsed(at: seconds) else { return (Self.firstRuns, Self.maxSmallTiles) }
+        guard let elapsed = elapsed(at: seconds) else { return (firstRuns, Self.maxSmallTiles) }
         due += elapsed * rate
         let likely = Int(due)
         due = min(due - Double(likely), 1)
         guard let smallScheduler else { return (likely, 0) }
-        smallDue += elapsed * (smallScheduler.isComplete() ? rate * Self.smallTilesShare : Self.smallTilesBusy)
+        smallDue += elapsed * (smallScheduler.isComplete ? rate * Self.smallTilesShare : Self.smallTilesBusy)
         let small = min(Int(smallDue), Self.maxSmallTiles)
         smallDue = min(smallDue - Double(small), 1)
         return (likely, small)
@@ -551,14 +570,14 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let region = Self.advance(&scheduler, known) {
+            } else if tiles > 0, let region = Self.advance(&scheduler, known, thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
                 addCandidates(luma, in: region)
             }
         }
         for _ in 0..<due.small {
-            guard let region = Self.advance(&smallScheduler, known) else { break }
+            guard let region = Self.advance(&smallScheduler, known, thorough: false) else { break }
             addCandidates(luma, in: region)
         }
         if isThorough { examineCandidates(luma, seconds) }
@@ -638,8 +657,10 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    private static func advance(_ scheduler: inout ScanScheduler?, _ known: borrowing [Rect]) -> PatchTransform? {
-        scheduler?.advance(known: known.span)
+    private static func advance(
+        _ scheduler: inout ScanScheduler?, _ known: borrowing [Rect], thorough: Bool
+    ) -> PatchTransform? {
+        scheduler?.advance(known: known.span, thorough: thorough)
     }
 
     /// The index of the next candidate that is covered and was not examined in this frame.

@@ -42,6 +42,12 @@ private struct Scene: ~Copyable {
         }
     }
 
+    /// The next tile while faces must be hidden.
+    mutating func thorough() -> PatchTransform? {
+        let nobody: [Rect] = []
+        return scheduler.advance(known: nobody.span, thorough: true)
+    }
+
     /// The number of tiles of large faces that are searched again.
     mutating func repeats() -> Int {
         var count = 0
@@ -64,10 +70,10 @@ struct ScanSchedulerTests {
         #expect(!upright.isEmpty && upright.count < scene.scheduler.tiles.count)
         var order: [Int] = []
         while order.count < upright.count {
-            #expect(!scene.scheduler.isComplete(), "after \(order.count) of \(upright.count) slices")
+            #expect(!scene.scheduler.isComplete, "after \(order.count) of \(upright.count) slices")
             order += scene.slices(1)
         }
-        #expect(scene.scheduler.isComplete())
+        #expect(scene.scheduler.isComplete)
         #expect(Set(order) == Set(upright))
         #expect(order.first == upright.first)
         let scales = upright.map { scene.scheduler.tiles[$0].scale }
@@ -79,24 +85,43 @@ struct ScanSchedulerTests {
         let small = ScanScheduler(width: 1280, height: 720, smallest: 24, limit: 36, rolls: [0])
         #expect(Set(small.tiles.map(\.scale)) == [1.2])
         #expect(small.tiles.count == whole.tiles.count { $0.scale == 1.2 })
-        #expect(ScanScheduler(width: 640, height: 480, smallest: 24, limit: 24, rolls: [0]).isComplete())
+        #expect(ScanScheduler(width: 640, height: 480, smallest: 24, limit: 24, rolls: [0]).isComplete)
     }
 
-    @Test func `large faces are searched for in four frames, and two of them count as complete`() {
+    @Test func `while faces must be hidden, every tile is searched several times first, at other sizes`() throws {
         var scene = Scene(1280, 720, smallest: 36)
-        let large = scene.scheduler.tiles.prefix { $0.roll == 0 && $0.scale * 20 >= 180 }.count
+        let tiles = scene.scheduler.tiles
+        let large = tiles.prefix { $0.roll == 0 && $0.scale * 20 >= 180 }.count
         #expect(scene.scheduler.largeCount == large && (1..<10).contains(large))
+        var scales: [Point: [Float]] = [:]
+        var (complete, searches) = (0, 0)
+        while scene.scheduler.lacksSearches {
+            let region = try #require(scene.thorough())
+            if region.roll == 0 { scales[region.center, default: []].append(region.scale) }
+            searches += 1
+            if scene.scheduler.isComplete(awaitsLarge: true) && complete == 0 { complete = searches }
+        }
+        let (upright, tilted) = (scene.upright.count, tiles.count - scene.upright.count)
+        #expect(searches == 3 * upright + 2 * large + tilted)
+        #expect(complete > 2 * upright && complete < searches)
+        // Each size of each place once, and those between the steps.
+        #expect(scales.values.allSatisfy { Set($0).count >= 3 })
+
+        scene.scheduler.restartSearches()
+        #expect(scene.scheduler.lacksSearches && !scene.scheduler.isComplete(awaitsLarge: false))
+    }
+
+    @Test func `large faces are searched for again in the next frames, and after a loss`() {
+        var scene = Scene(1280, 720, smallest: 36)
         let before = scene.repeats()
         _ = scene.slices(scene.scheduler.tiles.count { $0.roll == 0 })
-        #expect(scene.scheduler.isComplete() && !scene.scheduler.isComplete(thorough: true))
-        let second = scene.repeats()
-        #expect(scene.scheduler.isComplete(thorough: true))
-        let later = [scene.repeats(), scene.repeats(), scene.repeats()]
-        #expect([before, second] + later == [0, large, large, large, 0])
+        let large = scene.scheduler.largeCount
+        let after = (0..<5).map { _ in scene.repeats() }
+        #expect([before] + after == [0, large, large, large, large, 0])
         scene.scheduler.prioritize(around: Point(640, 360))
-        #expect(!scene.scheduler.isComplete())
-        let lost = [scene.repeats(), scene.repeats(), scene.repeats(), scene.repeats()]
-        #expect(lost == [large, large, large, 0])
+        #expect(!scene.scheduler.isComplete)
+        let lost = (0..<5).map { _ in scene.repeats() }
+        #expect(lost == [large, large, large, large, 0])
     }
 
     @Test func `nothing waits forever, not even tilted heads`() {
@@ -158,10 +183,10 @@ struct ScanSchedulerTests {
     @Test func `the place of a lost face is searched first, at every size and tilt`() {
         var scene = Scene(1280, 720, smallest: 36)
         _ = scene.slices(3 * scene.scheduler.tiles.count)
-        #expect(scene.scheduler.isComplete())
+        #expect(scene.scheduler.isComplete)
         let place = Point(900, 200)
         scene.scheduler.prioritize(around: place)
-        #expect(!scene.scheduler.isComplete())
+        #expect(!scene.scheduler.isComplete)
         func shows(_ at: Int) -> Bool {
             let rect = scene.scheduler.tiles[at].bounds(side: ScanScheduler.side)
             return abs(rect.center.x - place.x) < rect.width / 2 && abs(rect.center.y - place.y) < rect.height / 2
@@ -171,7 +196,7 @@ struct ScanSchedulerTests {
         #expect(Set(hurried.map { scene.scheduler.tiles[$0].scale }) == sizes)
         #expect(hurried.count < scene.scheduler.tiles.count * 2 / 3, "else there is nothing to hurry past")
         #expect(Set(scene.slices(hurried.count)) == Set(hurried))
-        #expect(scene.scheduler.isComplete())
+        #expect(scene.scheduler.isComplete)
     }
 
     @Test func `places that known faces cover are skipped, and nothing else`() {
@@ -187,7 +212,7 @@ struct ScanSchedulerTests {
             if abs(covered - 0.7) > 0.01 { #expect(order.contains(at) == (covered < 0.7), "\(region): \(covered)") }
         }
         #expect(hidden > 3)
-        #expect(scene.scheduler.isComplete(), "what is covered need not be searched")
+        #expect(scene.scheduler.isComplete, "what is covered need not be searched")
         // If everything is covered there is nothing to do, and the search ends.
         let everything = Rect(x: -3000, y: -3000, width: 9000, height: 9000)
         #expect(scene.slices(5, known: [everything]).isEmpty)
