@@ -116,11 +116,11 @@ struct ScanSchedulerTests {
         let before = scene.repeats()
         _ = scene.slices(scene.scheduler.tiles.count { $0.roll == 0 })
         let large = scene.scheduler.largeCount
-        let after = (0..<5).map { _ in scene.repeats() }
+        let after = [scene.repeats(), scene.repeats(), scene.repeats(), scene.repeats(), scene.repeats()]
         #expect([before] + after == [0, large, large, large, large, 0])
         scene.scheduler.prioritize(around: Point(640, 360))
         #expect(!scene.scheduler.isComplete)
-        let lost = (0..<5).map { _ in scene.repeats() }
+        let lost = [scene.repeats(), scene.repeats(), scene.repeats(), scene.repeats(), scene.repeats()]
         #expect(lost == [large, large, large, large, 0])
     }
 
