@@ -69,6 +69,29 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     #expect(frames >= 0 && frames < 30, "found \(frames) frames after he came")
 }
 
+@Test func `after another source, which starts at zero, the search is as fast as at the start`() throws {
+    var old = Tracker(try detector())
+    var fresh = Tracker(try detector())
+    old.isThorough = true
+    fresh.isThorough = true
+    var frame = Frame(FrameLayout(width: 160, height: 120, format: .gray))
+    // An hour into the first source, half of the picture changes in each frame.
+    for number in 0..<4 {
+        do {
+            var bytes = frame.mutableBytes
+            for place in bytes.indices { bytes[place] = place < 60 * 160 && number % 2 == 0 ? 200 : 90 }
+        }
+        old.update(frame.view.luma, at: 3600 + Double(number) / 30)
+    }
+    // In the second one nothing moves.
+    for number in 0..<150 {
+        old.update(frame.view.luma, at: Double(number) / 30)
+        fresh.update(frame.view.luma, at: Double(number) / 30)
+    }
+    let (oldRate, freshRate) = (old.scanRate(at: 5), fresh.scanRate(at: 5))
+    #expect(oldRate == freshRate)
+}
+
 @Test(.needsSample)
 func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
