@@ -75,8 +75,9 @@ function show(capture) {
     $("viewer-download").download = capture.name;
     $("viewer-copy").hidden = isVideo(capture);
     const at = captures.indexOf(capture);
-    $("viewer-newer").disabled = at <= 0;
-    $("viewer-older").disabled = at >= captures.length - 1;
+    // Not `disabled`, which would remove the focus, and with it the keys.
+    $("viewer-newer").ariaDisabled = String(at <= 0);
+    $("viewer-older").ariaDisabled = String(at >= captures.length - 1);
     if (!$("viewer").open) $("viewer").showModal();
 }
 
@@ -92,7 +93,8 @@ $("viewer-older").onclick = () => move(1);
 $("viewer").onkeydown = (event) => {
     if (event.target.closest("input, video")) return;
     if (arrowStep(event.key)) { event.preventDefault(); move(arrowStep(event.key)); }
-    if (event.key === "Delete") remove();
+    // Held down, it would go on to the next ones.
+    if (event.key === "Delete" && !event.repeat) remove();
 };
 $("viewer-close").onclick = () => $("viewer").close();
 $("viewer").onclick = (event) => { if (event.target === $("viewer")) $("viewer").close(); };

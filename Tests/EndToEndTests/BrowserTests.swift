@@ -1587,6 +1587,34 @@ extension EndToEnd {
             #expect(try stage.guise.end().code == 0)
         }
 
+        @Test func `at the end of the album the keys go on, and Delete that is held down removes one`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            for count in 1...3 {
+                try browser.click("#snapshot")
+                try #require(browser.waits(for: "document.querySelectorAll('#taken li').length == \(count)"))
+            }
+            try browser.click("#taken a")
+            try #require(browser.waits(for: "document.querySelector('#viewer').open"))
+            try browser.run("document.querySelector('#viewer-older').focus()")
+            try browser.stroke(Key.enter, Key.enter)
+            let name = "document.querySelector('#viewer-name').value"
+            let oldest = try browser.text(name)
+            #expect(try browser.text("document.querySelector('#viewer-older').ariaDisabled") == "true")
+            try browser.stroke(Key.left)
+            #expect(try browser.text(name) != oldest)
+            try browser.run(
+                """
+                document.querySelector("#viewer").dispatchEvent(
+                    new KeyboardEvent("keydown", { key: "Delete", repeat: true }));
+                """)
+            try browser.stroke(Key.delete)
+            #expect(browser.waits(for: "document.querySelectorAll('#taken li').length == 2"))
+            #expect(try browser.text("String(document.querySelector('.toast.error'))") == "null")
+            #expect(stage.files("Pictures/Guise").count == 2)
+            #expect(try stage.guise.end().code == 0)
+        }
+
         @Test(.needsScreen)
         func `the small view is in a window that stays on top, with a sharp picture, six masks and Panic`() throws {
             let scratch = try ScratchFolder()
