@@ -1554,6 +1554,28 @@ extension EndToEnd {
             #expect(try stage.guise.end().code == 0)
         }
 
+        @Test func `a connection that ends before it is complete is made again`() throws {
+            let stage = try Stage()
+            try stage.browser.run(
+                """
+                const send = WebSocket.prototype.send;
+                let isOpen = true;
+                window.states = [];
+                WebSocket.prototype.send = function (message) {
+                    // The open one ends, and then the next one when it is about to be complete.
+                    if (!isOpen && !message.includes("subscribe")) return send.call(this, message);
+                    if (!isOpen) WebSocket.prototype.send = send;
+                    isOpen = false;
+                    this.close();
+                };
+                return import("/connection.js").then((connection) => {
+                    connection.on("connection", ({ state }) => states.push(state));
+                    connection.ask("status").catch(() => {});
+                });
+                """)
+            #expect(stage.browser.waits(for: "states.join() == 'lost,lost,open'"))
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
