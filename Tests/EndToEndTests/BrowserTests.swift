@@ -1732,6 +1732,16 @@ extension EndToEnd {
             #expect(try stage.worn.count == 1)
             try browser.run("localStorage.removeItem('keysInCall')")
             try stage.guise.ask("resume")
+            // A window that nobody sees neither draws nor keeps the camera open.
+            try browser.run(
+                """
+                Object.defineProperty(document, "hidden", { get: () => window.isAway, configurable: true });
+                window.isAway = true;
+                document.dispatchEvent(new Event("visibilitychange"));
+                """)
+            #expect(browser.waits(for: "document.querySelector('.small-picture').width == 0"))
+            try browser.run("window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))")
+            #expect(browser.waits(for: "document.querySelector('.small-picture').width > 0"))
             // The page can be installed.
             let manifest = try stage.ask("manifest.webmanifest")
             let json = try JSON(manifest.body, file: "manifest")
