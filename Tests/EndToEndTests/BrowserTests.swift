@@ -859,6 +859,34 @@ extension EndToEnd {
             let bare = try stage.look(at: "#photo")
             try stage.browser.run("document.querySelector('.mask[data-mask=top]').click()")
             #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
+            // While Guise is away, the last result stays, and where the faces are is asked for again.
+            try stage.browser.run(
+                """
+                const fetched = fetch;
+                window.failures = [];
+                window.fetch = (path, ...more) => path.startsWith("/photo")
+                    ? new Promise((_, fail) => failures.push(() => fail(new Error("Away.")))) : fetched(path, ...more);
+                window.comeBack = () => { window.fetch = fetched; };
+                """)
+            let redraw = "return import('/library.js').then((library) => library.redraw())"
+            for count in 1...2 {
+                try stage.browser.run(redraw)
+                try #require(stage.browser.waits(for: "failures.length == \(count)"))
+            }
+            try stage.browser.run("for (const fail of failures) fail()")
+            #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
+            #expect(try stage.browser.text("document.querySelector('#photo-says').textContent") == "1 face")
+            let found = try stage.browser.run(
+                """
+                return import("/photo.js").then(async ({ facesOfPhoto }) => {
+                    const first = facesOfPhoto().catch(() => "none");
+                    failures.at(-1)();
+                    comeBack();
+                    return `${await first} ${(await facesOfPhoto().catch(() => [])).length}`;
+                });
+                """)
+            #expect(found.string == "none 1")
+            try stage.browser.run("for (const error of document.querySelectorAll('.toast.error')) error.remove()")
             try stage.browser.click("#photo-close")
             #expect(stage.browser.waits(for: "document.querySelector('#live').width > 0"))
             // A file that is no picture is reported with Guise's own message.
