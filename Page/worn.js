@@ -14,6 +14,8 @@ const names = () => [...$("worn").children].map((item) => item.dataset.mask);
 
 library.onChange(() => {
     const wanted = library.worn.map((mask) => mask.name).reverse();
+    // Other rows than those that make room for the dragged one, or even without it.
+    if (drag && names().join() !== wanted.join()) return drag.cancel();
     for (const [name, row] of rows) {
         if (wanted.includes(name)) continue;
         const hadFocus = row.item.contains(document.activeElement);
@@ -22,7 +24,7 @@ library.onChange(() => {
         if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
     }
     for (const mask of library.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
-    if (!drag && names().join() !== wanted.join()) arrange(wanted);
+    if (names().join() !== wanted.join()) arrange(wanted);
     for (const mask of library.worn) rows.get(mask.name).update(mask);
     $("worn-empty").hidden = wanted.length > 0;
     $("clear").hidden = $("look-save").hidden = wanted.length === 0;
@@ -231,7 +233,7 @@ function beginDrag(event, item, grip) {
     const from = items.indexOf(item);
     const middles = items.map((other) => other.offsetTop + other.offsetHeight / 2);
     const room = item.offsetHeight + (items[1].offsetTop - items[0].offsetTop - items[0].offsetHeight);
-    drag = { to: from };
+    drag = { to: from, cancel: () => end(false) };
     item.classList.add("dragged");
     const middle = middles[from];
     const start = event.clientY;

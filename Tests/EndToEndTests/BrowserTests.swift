@@ -1604,6 +1604,24 @@ extension EndToEnd {
             #expect(stage.browser.waits(for: "states.join() == 'lost,lost,open'"))
         }
 
+        @Test func `a row that is dragged while its mask is taken off ends the drag`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try stage.guise.ask("wear", ["masks": ["crown", "stubble"]])
+            let count = "document.querySelectorAll('#worn li').length"
+            try #require(browser.waits(for: "\(count) == 2"))
+            try browser.run(
+                """
+                const grip = document.querySelector("#worn .grip");
+                grip.setPointerCapture = () => {};
+                grip.onpointerdown(new PointerEvent("pointerdown", { button: 0 }));
+                """)
+            try stage.guise.ask("clear")
+            try #require(browser.waits(for: "\(count) == 0"))
+            try stage.guise.ask("wear", ["masks": ["santa"]])
+            #expect(browser.waits(for: "\(count) == 1"))
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
