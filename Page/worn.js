@@ -163,8 +163,14 @@ function makeField(mask, key, choice) {
     const again = make("button", { type: "button", className: "quiet", "aria-label": t("Reset {choice} to the mask's default", { choice: name }), title: t("Reset to the mask's default") }, icon("again"));
     const later = isColor ? send : debounce(250, send);
     if (!isColor && !choice.default) setTimeout(() => { if (input.isConnected && !input.value && library.isNew(mask)) input.focus({ preventScroll: true }); });
-    input.oninput = () => later(input.value);
+    // A text that is being typed is not replaced. A colour keeps the focus long after it was chosen.
+    const shown = settled((value) => { input.value = value; }, () => !isColor && document.activeElement === input);
+    input.oninput = () => {
+        shown.touch();
+        later(input.value);
+    };
     again.onclick = () => {
+        shown.touch();
         input.value = choice.default;
         later(choice.default);
     };
@@ -172,8 +178,7 @@ function makeField(mask, key, choice) {
     return {
         element: make("div", { className: "choice" }, make("label", {}, make("span", {}, name), input), again),
         update(value) {
-            if (document.activeElement === input) return;
-            input.value = isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value;
+            shown.show(isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value);
         },
     };
 }

@@ -1622,6 +1622,20 @@ extension EndToEnd {
             #expect(browser.waits(for: "\(count) == 1"))
         }
 
+        @Test func `a colour that is undone while its field has the focus is shown`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try stage.guise.ask("wear", ["masks": ["stubble"]])
+            let field = "document.querySelector('#worn input[type=color]')"
+            try #require(browser.waits(for: field))
+            let first = try browser.text("\(field).value")
+            try browser.run("\(field).focus(); \(field).value = '#123456'; \(field).oninput()")
+            #expect(stage.comes { try stage.guise.status().text.contains("#123456") })
+            try browser.chord(Key.control, key: "z")
+            #expect(stage.comes { try !stage.guise.status().text.contains("#123456") })
+            #expect(browser.waits(for: "\(field).value == '\(first)'"))
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
