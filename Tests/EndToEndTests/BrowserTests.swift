@@ -1636,6 +1636,27 @@ extension EndToEnd {
             #expect(browser.waits(for: "\(field).value == '\(first)'"))
         }
 
+        @Test func `a stamp that is removed while it is dragged leaves the others movable`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=stamps]")
+            let count = "document.querySelectorAll('.stamp-handles > div').length"
+            try #require(browser.waits(for: "\(count) == 2"))
+            let seize = """
+                const handle = document.querySelector(".stamp-handles [data-stamp='0'] .stamp-move");
+                handle.setPointerCapture = () => {};
+                handle.onpointerdown(new PointerEvent("pointerdown", { button: 0 }));
+                """
+            try browser.run(seize)
+            try browser.run("document.activeElement.onkeydown(new KeyboardEvent('keydown', { key: 'Delete' }))")
+            try #require(browser.waits(for: "\(count) == 1"))
+            try browser.run("document.querySelector('.stamp-rows select').value = 'picture'")
+            try browser.run("document.querySelector('.stamp-rows select').onchange()")
+            let isSeized = try browser.run(seize + "return Boolean(handle.onpointermove);").bool
+            #expect(isSeized == true)
+            try browser.run("document.querySelector(\".stamp-handles .stamp-move\").onpointerup()")
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
