@@ -843,8 +843,9 @@ extension EndToEnd {
             // A name that is taken is an error on the page.
             try browser.run("document.querySelector('.things input').value = 'a/b'; \(teach).click()")
             #expect(browser.waits(for: "document.querySelector('.toast.error')"))
-            try browser.run("document.querySelector('.things .pills button').click()")
+            try browser.run("document.querySelector('.things .pills button').focus(); document.activeElement.click()")
             #expect(browser.waits(for: "\(names) == ''"))
+            #expect(try browser.text("document.activeElement.ariaLabel") == "Name of a thing")
             #expect(stage.comes { try corner() > 140 })
         }
 
@@ -1655,6 +1656,32 @@ extension EndToEnd {
             let isSeized = try browser.run(seize + "return Boolean(handle.onpointermove);").bool
             #expect(isSeized == true)
             try browser.run("document.querySelector(\".stamp-handles .stamp-move\").onpointerup()")
+        }
+
+        @Test func `the focus stays in a list from which something is removed`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            for mask in ["crown", "santa", "top"] { try stage.guise.ask("favourite", ["mask": JSON(mask)]) }
+            let count = "document.querySelectorAll('#shelf-list li').length"
+            try #require(browser.waits(for: "\(count) == 3"))
+            try browser.run("document.querySelector('#shelf-list li:nth-child(2) .remove').focus()")
+            for left in [2, 1] {
+                try browser.stroke(Key.enter)
+                try #require(browser.waits(for: "\(count) == \(left)"))
+                #expect(try browser.text("document.activeElement.className") == "remove")
+            }
+            try browser.stroke(Key.enter)
+            try #require(browser.waits(for: "\(count) == 0"))
+            #expect(try browser.text("document.activeElement.id") == "search")
+            // A favourite that is none any more leaves the favourites of the gallery.
+            for mask in ["crown", "top"] { try stage.guise.ask("favourite", ["mask": JSON(mask)]) }
+            try #require(browser.waits(for: "\(count) == 2"))
+            try browser.run("document.querySelector('#kinds [data-kind=favourites]').click()")
+            try browser.run("document.querySelector('.mask[data-mask=crown]').focus()")
+            try browser.stroke("*")
+            #expect(browser.waits(for: "document.activeElement.dataset.mask == 'top'"))
+            try browser.stroke("*")
+            #expect(browser.waits(for: "\(count) == 0"))
         }
 
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
