@@ -190,6 +190,8 @@ $("search").oninput = () => {
     if ($("search").value) document.querySelector(".find").scrollIntoView({ block: "start" });
 };
 $("search").onkeydown = (event) => {
+    // The keys of an input method, which composes words, are its own.
+    if (event.isComposing) return;
     if (event.key === "Escape" && $("search").value) { $("search").value = ""; find(); event.stopPropagation(); }
     if (event.key === "Enter" || event.key === "ArrowDown") {
         visible()[0]?.focus();

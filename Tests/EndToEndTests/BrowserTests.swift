@@ -1360,6 +1360,11 @@ extension EndToEnd {
                 """
             #expect(browser.waits(for: isSeen))
             _ = try found("")
+            // Enter that ends a word of an input method, as for Japanese, is not for the page.
+            let isComposing = "new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, cancelable: true })"
+            try browser.run(
+                "const field = document.querySelector('#search'); field.focus(); field.onkeydown(\(isComposing))")
+            #expect(try browser.text("document.activeElement.id") == "search")
         }
 
         @Test func `a message is shown once, alone where there is little room, and in an open dialog`() throws {
