@@ -120,13 +120,18 @@ $("viewer-rename").onsubmit = async (event) => {
     toast(t("Renamed to {name}.", answer));
 };
 
+/// Removes a capture from the strip, and from the browser's memory.
+function drop(capture) {
+    captures = captures.filter((other) => other !== capture);
+    capture.item.remove();
+    URL.revokeObjectURL(capture.url);
+}
+
 async function remove() {
     const capture = open;
     if (!capture || !await attempt(ask("album", { action: "delete", name: capture.name }))) return;
     const at = captures.indexOf(capture);
-    captures = captures.filter((other) => other !== capture);
-    capture.item.remove();
-    URL.revokeObjectURL(capture.url);
+    drop(capture);
     toast(t("{name} is in the trash.", capture));
     const next = captures[at] ?? captures[at - 1];
     if (open !== capture) return;
@@ -134,9 +139,15 @@ async function remove() {
 }
 $("viewer-delete").onclick = remove;
 
-/// Lists what was saved before the page was opened.
+/// Lists what was saved before the page was opened, and nothing that Guise does not know, such as what was saved before
+/// it was started again.
 export async function refresh() {
     const answer = await ask("album");
+    const known = new Set(answer.captures.map(({ name }) => name));
+    for (const capture of captures.filter(({ name }) => !known.has(name))) {
+        if (open === capture) $("viewer").close();
+        drop(capture);
+    }
     // Each is loaded into the browser's memory, so only the newest are, and no long recordings.
     for (const capture of answer.captures.filter(({ bytes }) => bytes < 50e6).slice(0, 8)) await keep(capture);
 }

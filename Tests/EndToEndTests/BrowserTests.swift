@@ -432,6 +432,8 @@ extension EndToEnd {
         @Test func `when Guise restarts the page reconnects by itself`() throws {
             let first = try Stage.start(["--source", "sample"])
             let old = try Stage(first)
+            try old.browser.click("#snapshot")
+            try #require(old.browser.waits(for: "document.querySelector('#taken li')"))
             #expect(try first.end().code == 0)
             #expect(old.browser.waits(for: "!document.querySelector('#notice').hidden"))
             let port = try #require(old.place.firstMatch(of: /:(\d+)/).flatMap { Int($0.1) })
@@ -440,6 +442,8 @@ extension EndToEnd {
                 old.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
             let picture = try old.look()
             #expect(second.waits { _ in try difference(picture, old.look()) > 5 }, "the picture moves again")
+            // What it does not know can be neither renamed nor deleted.
+            #expect(old.browser.waits(for: "!document.querySelector('#taken li')"))
             try old.browser.click(".mask[data-mask=crown]")
             #expect(second.waits { _ in try second.worn == ["crown"] })
             // If it doesn't come back, the page says so.
