@@ -92,6 +92,21 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     #expect(oldRate == freshRate)
 }
 
+@Test func `cats are searched for again once known faces no longer cover everything`() throws {
+    let frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
+    var cats = try CatDetector(try CascadeCatalog(folder: Fixtures.inPackage("Cascades")))
+    cats.restart(width: 320, height: 240)
+    let motion = FrameMotion(width: 320, height: 240)
+    let everywhere = [Rect(x: -1000, y: -1000, width: 3000, height: 3000)]
+    let nowhere: [Rect] = []
+    var nextID = 1
+    cats.search(frame.view.luma, motion, known: everywhere.span, besides: [], at: 0, &nextID)
+    let isBlocked = cats.region == nil
+    cats.search(frame.view.luma, motion, known: nowhere.span, besides: [], at: 0, &nextID)
+    let isSearching = cats.region != nil
+    #expect(isBlocked && isSearching)
+}
+
 @Test(.needsSample)
 func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
