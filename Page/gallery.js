@@ -179,7 +179,9 @@ function find() {
     if (wanted.length || kind) $("gallery-says").textContent = t("{found} of {count} mask|{found} of {count} masks", { found: found.length, count: tiles.size });
     makeReachable();
     // A favourite that is none any more hides itself.
-    if (focused?.hidden) (visible().at(Math.min(place, visible().length - 1)) ?? $("search")).focus({ preventScroll: true });
+    if (!focused?.hidden) return;
+    const next = visible().at(Math.min(place, visible().length - 1)) ?? $("search");
+    next.focus({ preventScroll: true });
 }
 
 $("search").oninput = () => {

@@ -80,7 +80,8 @@ export function mount(view, isMirrored) {
         const isSeen = view !== window || !document.hidden;
         if (!isSeen || state !== "open" || view.closed) return clear(picture);
         const own = stream = { path: streamPath(), abort: new AbortController() };
-        showStream(picture, own.path, own.abort.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) restartStream(); }, 1000));
+        const again = () => { if (stream === own) restartStream(); };
+        showStream(picture, own.path, own.abort.signal).catch(() => {}).then(() => setTimeout(again, 1000));
     };
     // A window that is resized says so many times.
     view.addEventListener("resize", () => { if (stream && stream.path !== streamPath()) restartStream(); });
