@@ -75,8 +75,9 @@ function show(capture) {
     $("viewer-download").download = capture.name;
     $("viewer-copy").hidden = isVideo(capture);
     const at = captures.indexOf(capture);
-    $("viewer-newer").disabled = at <= 0;
-    $("viewer-older").disabled = at >= captures.length - 1;
+    // Not `disabled`, which would remove the focus, and with it the keys.
+    $("viewer-newer").ariaDisabled = String(at <= 0);
+    $("viewer-older").ariaDisabled = String(at >= captures.length - 1);
     if (!$("viewer").open) $("viewer").showModal();
 }
 
@@ -92,7 +93,8 @@ $("viewer-older").onclick = () => move(1);
 $("viewer").onkeydown = (event) => {
     if (event.target.closest("input, video")) return;
     if (arrowStep(event.key)) { event.preventDefault(); move(arrowStep(event.key)); }
-    if (event.key === "Delete") remove();
+    // Held down, it would go on to the next ones.
+    if (event.key === "Delete" && !event.repeat) remove();
 };
 $("viewer-close").onclick = () => $("viewer").close();
 $("viewer").onclick = (event) => { if (event.target === $("viewer")) $("viewer").close(); };
@@ -118,13 +120,18 @@ $("viewer-rename").onsubmit = async (event) => {
     toast(t("Renamed to {name}.", answer));
 };
 
+/// Removes a capture from the strip, and from the browser's memory.
+function drop(capture) {
+    captures = captures.filter((other) => other !== capture);
+    capture.item.remove();
+    URL.revokeObjectURL(capture.url);
+}
+
 async function remove() {
     const capture = open;
     if (!capture || !await attempt(ask("album", { action: "delete", name: capture.name }))) return;
     const at = captures.indexOf(capture);
-    captures = captures.filter((other) => other !== capture);
-    capture.item.remove();
-    URL.revokeObjectURL(capture.url);
+    drop(capture);
     toast(t("{name} is in the trash.", capture));
     const next = captures[at] ?? captures[at - 1];
     if (open !== capture) return;
@@ -132,9 +139,15 @@ async function remove() {
 }
 $("viewer-delete").onclick = remove;
 
-/// Lists what was saved before the page was opened.
+/// Lists what was saved before the page was opened, and nothing that Guise does not know, such as what was saved before
+/// it was started again.
 export async function refresh() {
     const answer = await ask("album");
+    const known = new Set(answer.captures.map(({ name }) => name));
+    for (const capture of captures.filter(({ name }) => !known.has(name))) {
+        if (open === capture) $("viewer").close();
+        drop(capture);
+    }
     // Each is loaded into the browser's memory, so only the newest are, and no long recordings.
     for (const capture of answer.captures.filter(({ bytes }) => bytes < 50e6).slice(0, 8)) await keep(capture);
 }

@@ -82,7 +82,8 @@ export async function connect() {
         if (isOld()) return own.close();
         own.onmessage = (event) => receive(event.data);
         socket = own;
-        await ask("subscribe");
+        // Guise may end before it answers.
+        await Promise.race([ask("subscribe"), closed.then(() => { throw new NoSession("lost"); })]);
         pause = 0;
         setState("open");
     } catch (error) {

@@ -169,6 +169,8 @@ const isOfKind = (tile) => kind === "" || (kind === "favourites" ? library.isFav
 /// Shows the masks of the kind that match all words of the search, or nearly match them if none does.
 function find() {
     const wanted = plainWords($("search").value);
+    const focused = document.activeElement?.closest("#masks li");
+    const place = visible().indexOf(focused?.firstChild);
     const shown = [...tiles.values()].filter(isOfKind);
     let found = shown.filter((tile) => wanted.every((word) => matches(tile, word)));
     if (!found.length) found = shown.filter((tile) => wanted.every((word) => matches(tile, word) || nearly(tile, word)));
@@ -176,6 +178,10 @@ function find() {
     $("gallery-empty").hidden = found.length > 0 || tiles.size === 0;
     if (wanted.length || kind) $("gallery-says").textContent = t("{found} of {count} mask|{found} of {count} masks", { found: found.length, count: tiles.size });
     makeReachable();
+    // A favourite that is none any more hides itself.
+    if (!focused?.hidden) return;
+    const next = visible().at(Math.min(place, visible().length - 1)) ?? $("search");
+    next.focus({ preventScroll: true });
 }
 
 $("search").oninput = () => {
@@ -186,6 +192,8 @@ $("search").oninput = () => {
     if ($("search").value) document.querySelector(".find").scrollIntoView({ block: "start" });
 };
 $("search").onkeydown = (event) => {
+    // The keys of an input method, which composes words, are its own.
+    if (event.isComposing) return;
     if (event.key === "Escape" && $("search").value) { $("search").value = ""; find(); event.stopPropagation(); }
     if (event.key === "Enter" || event.key === "ArrowDown") {
         visible()[0]?.focus();

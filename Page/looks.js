@@ -12,8 +12,13 @@ library.onChange(() => {
     const shown = JSON.stringify(entries.map(({ kind, name, title }) => [kind, name, title]));
     if ($("shelf-list").dataset.shown !== shown) {
         $("shelf-list").dataset.shown = shown;
+        const buttons = () => [...$("shelf-list").querySelectorAll("button")];
+        const focused = buttons().indexOf(document.activeElement);
         items.clear();
         $("shelf-list").replaceChildren(...entries.map((entry, at) => makeItem(entry, at)));
+        // The focus stays at its place, where the next entry is after one was removed.
+        const place = Math.min(focused, buttons().length - 2 + focused % 2);
+        if (focused >= 0) (buttons()[place] ?? $("search")).focus({ preventScroll: true });
     }
     for (const entry of entries) {
         const item = items.get(`${entry.kind} ${entry.name}`);
@@ -56,7 +61,6 @@ $("look-delete").onclose = async () => {
     if ($("look-delete").returnValue !== "delete") return;
     if (!await library.changeLooks("look", { name: entry.name, action: "delete" })) return;
     toast(t("The look {name} was deleted. What you wear stays on.", entry));
-    $("look-save").focus({ preventScroll: true });
 };
 
 // MARK: saving a look

@@ -15,6 +15,8 @@ let urls = null;
 let places = null;
 /// The number of faces of the photo as it was drawn last.
 let count = 0;
+/// What was said of the photo as it was drawn last.
+let said = "";
 /// Counts requests, so that only the answer to the newest one is shown.
 let generation = 0;
 
@@ -33,7 +35,8 @@ async function putMasksOn() {
     count = faces;
     const covered = Number(answer.headers.get("X-Guise-Covered"));
     const found = faces ? t("{count} face|{count} faces", { count: faces }) : t("No face was found");
-    $("photo-says").textContent = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
+    said = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
+    $("photo-says").textContent = said;
     offer({ file, hash: answer.headers.get("X-Guise-Photo"), count: faces, redraw: updateCorrected });
     $("photo-download").href = urls.after;
     $("photo-download").download = t("{photo} in guise", { photo: file.name?.replace(/\.[^.]*$/, "") || t("photo") }) + ".jpg";
@@ -41,7 +44,6 @@ async function putMasksOn() {
 
 /// Puts the masks on the photo. After an error it is shown as before, or closed if it never was shown.
 async function update() {
-    const said = $("photo-says").textContent;
     const done = succeeds(putMasksOn());
     const own = generation;
     if (await done || own !== generation) return;
@@ -57,8 +59,12 @@ function updateCorrected() {
 /// Where the faces of the open photo are, as the answer to `faces` has them of the live picture.
 export async function facesOfPhoto() {
     if (!file || !urls) return [];
-    places ??= request("/photo/faces", { method: "POST", body: file }).then((answer) => answer.json());
-    return (await places).places;
+    const own = places ??= request("/photo/faces", { method: "POST", body: file }).then((answer) => answer.json());
+    try { return (await own).places; } catch (error) {
+        // Asked for again: Guise may be back by then.
+        if (places === own) places = null;
+        throw error;
+    }
 }
 
 async function open(photo) {

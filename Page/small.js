@@ -70,16 +70,22 @@ export function mount(view, isMirrored) {
         }
     };
 
+    const streamPath = () => `/stream?picture=after&rate=15&width=${pixels(picture, 16 / 9)}`;
+    /// The current stream: its path, and the controller that ends it.
     let stream = null;
     const restartStream = () => {
-        stream?.abort();
+        stream?.abort.abort();
         stream = null;
-        if (state !== "open" || view.closed) return clear(picture);
-        const own = stream = new AbortController();
-        const path = `/stream?picture=after&rate=15&width=${pixels(picture, 16 / 9)}`;
-        showStream(picture, path, own.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) restartStream(); }, 1000));
+        // A window of its own that is hidden watches nothing; one that stays on top is never hidden.
+        const isSeen = view !== window || !document.hidden;
+        if (!isSeen || state !== "open" || view.closed) return clear(picture);
+        const own = stream = { path: streamPath(), abort: new AbortController() };
+        const again = () => { if (stream === own) restartStream(); };
+        showStream(picture, own.path, own.abort.signal).catch(() => {}).then(() => setTimeout(again, 1000));
     };
-    view.addEventListener("resize", () => { if (stream) restartStream(); });
+    // A window that is resized says so many times.
+    view.addEventListener("resize", () => { if (stream && stream.path !== streamPath()) restartStream(); });
+    if (view === window) document.addEventListener("visibilitychange", restartStream);
     view.addEventListener("keydown", (event) => {
         if (event.altKey || event.metaKey || event.repeat) return;
         // With Ctrl too, as on the page.
@@ -98,7 +104,7 @@ export function mount(view, isMirrored) {
         }),
     ];
     view.addEventListener("pagehide", () => {
-        stream?.abort();
+        stream?.abort.abort();
         stream = null;
         // The page that opened the view stays.
         if (view !== window) for (const end of ends) end();

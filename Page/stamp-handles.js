@@ -148,6 +148,8 @@ export function makeHandles({ stamps, nameOf, isUsed, begin, replace, remove }) 
         setShown,
         /// Makes handles for stamps that are others than before.
         rebuild() {
+            // The pointer leaves a handle that is dragged, without a word, once it is removed.
+            isDragging = false;
             element.replaceChildren(...stamps().map((_, at) => makeGroup(at)));
             arrange();
         },

@@ -15,7 +15,10 @@ export function makeThingsField() {
         const forget = make("button", { type: "button", "aria-label": t("Forget {thing}", { thing: thing.name }), title: t("Forget {thing}", { thing: thing.name }) }, thing.name, icon("close"));
         forget.onclick = async () => {
             const left = await attempt(ask("forget", { name: thing.name }));
-            if (left) show(left);
+            if (!left) return;
+            const hadFocus = document.activeElement === forget;
+            show(left);
+            if (hadFocus) name.focus({ preventScroll: true });
         };
         return forget;
     }));

@@ -14,6 +14,8 @@ const names = () => [...$("worn").children].map((item) => item.dataset.mask);
 
 library.onChange(() => {
     const wanted = library.worn.map((mask) => mask.name).reverse();
+    // Other rows than those that make room for the dragged one, or even without it.
+    if (drag && names().join() !== wanted.join()) return drag.cancel();
     for (const [name, row] of rows) {
         if (wanted.includes(name)) continue;
         const hadFocus = row.item.contains(document.activeElement);
@@ -22,7 +24,7 @@ library.onChange(() => {
         if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
     }
     for (const mask of library.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
-    if (!drag && names().join() !== wanted.join()) arrange(wanted);
+    if (names().join() !== wanted.join()) arrange(wanted);
     for (const mask of library.worn) rows.get(mask.name).update(mask);
     $("worn-empty").hidden = wanted.length > 0;
     $("clear").hidden = $("look-save").hidden = wanted.length === 0;
@@ -161,8 +163,14 @@ function makeField(mask, key, choice) {
     const again = make("button", { type: "button", className: "quiet", "aria-label": t("Reset {choice} to the mask's default", { choice: name }), title: t("Reset to the mask's default") }, icon("again"));
     const later = isColor ? send : debounce(250, send);
     if (!isColor && !choice.default) setTimeout(() => { if (input.isConnected && !input.value && library.isNew(mask)) input.focus({ preventScroll: true }); });
-    input.oninput = () => later(input.value);
+    // A text that is being typed is not replaced. A colour keeps the focus long after it was chosen.
+    const shown = settled((value) => { input.value = value; }, () => !isColor && document.activeElement === input);
+    input.oninput = () => {
+        shown.touch();
+        later(input.value);
+    };
     again.onclick = () => {
+        shown.touch();
         input.value = choice.default;
         later(choice.default);
     };
@@ -170,8 +178,7 @@ function makeField(mask, key, choice) {
     return {
         element: make("div", { className: "choice" }, make("label", {}, make("span", {}, name), input), again),
         update(value) {
-            if (document.activeElement === input) return;
-            input.value = isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value;
+            shown.show(isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value);
         },
     };
 }
@@ -231,7 +238,7 @@ function beginDrag(event, item, grip) {
     const from = items.indexOf(item);
     const middles = items.map((other) => other.offsetTop + other.offsetHeight / 2);
     const room = item.offsetHeight + (items[1].offsetTop - items[0].offsetTop - items[0].offsetHeight);
-    drag = { to: from };
+    drag = { to: from, cancel: () => end(false) };
     item.classList.add("dragged");
     const middle = middles[from];
     const start = event.clientY;

@@ -31,7 +31,7 @@ public struct CatDetector: ~Copyable {
     private var second: CascadeClassifier
     private var scheduler: ScanScheduler?
     /// The tile being searched, and how many window sizes are still to be searched in it.
-    private var region: PatchTransform?
+    private(set) var region: PatchTransform?
     private var sizesLeft = 0
     private var tracks: [CatTrack] = []
     private var found: [Detection] = []
@@ -95,7 +95,8 @@ public struct CatDetector: ~Copyable {
         if sizesLeft == 0 {
             scheduler?.record(motion)
             region = scheduler?.advance(known: known)
-            sizesLeft = Self.sizes.count
+            // Without a tile, because known faces cover everything, the next search asks for one again.
+            sizesLeft = region == nil ? 0 : Self.sizes.count
         }
         guard let region else { return }
         sizesLeft -= 1

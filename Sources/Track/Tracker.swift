@@ -63,9 +63,9 @@ public struct Tracker: ~Copyable {
     /// When a confirmed face was last present, seconds.
     private var lastPresence = 0.0
     /// When something other than a known face last moved, seconds.
-    private var lastEntrance = -10.0
+    private var lastEntrance = Self.longAgo
     /// When a candidate was last examined, seconds.
-    private var lastExamination = -10.0
+    private var lastExamination = Self.longAgo
     /// Recently lost faces, to be recognised if they come back.
     private var lost: [Track] = []
     /// The cat detector; nil: cats are not searched for.
@@ -73,6 +73,8 @@ public struct Tracker: ~Copyable {
     /// Tiles scanned for human faces since the last tile for cats.
     private var tilesSinceCats = 0
 
+    /// A time before the first frame's by more than any interval that counts, seconds.
+    private static let longAgo = -10.0
     /// Tiles scanned per second until everything was searched once, and while no face is present but one was within the
     /// last `alert` seconds.
     private static let tilesAlert = 60.0
@@ -222,7 +224,10 @@ public struct Tracker: ~Copyable {
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
         isCut = cut.update(luma)
         // After a gap nobody need be where they were.
-        let isGap = updateTime.map { seconds < $0 || seconds > $0 + Self.maxGap } ?? false
+        let isBack = updateTime.map { seconds < $0 } ?? false
+        let isGap = isBack || updateTime.map { seconds > $0 + Self.maxGap } ?? false
+        // Another source starts at zero: what the one before showed would seem to lie in the future.
+        if isBack { (lastPresence, lastEntrance, lastExamination) = (0, Self.longAgo, Self.longAgo) }
         updateTime = seconds
         if isCut || isGap { restart() }
         prepare(luma)
@@ -380,7 +385,7 @@ public struct Tracker: ~Copyable {
     private var lacksSearches: Bool { isThorough && scheduler?.lacksSearches == true }
 
     /// The number of tiles scanned per second, of likely sizes.
-    private mutating func scanRate(at seconds: Double) -> Double {
+    mutating func scanRate(at seconds: Double) -> Double {
         let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)

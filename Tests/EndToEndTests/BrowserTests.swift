@@ -432,6 +432,8 @@ extension EndToEnd {
         @Test func `when Guise restarts the page reconnects by itself`() throws {
             let first = try Stage.start(["--source", "sample"])
             let old = try Stage(first)
+            try old.browser.click("#snapshot")
+            try #require(old.browser.waits(for: "document.querySelector('#taken li')"))
             #expect(try first.end().code == 0)
             #expect(old.browser.waits(for: "!document.querySelector('#notice').hidden"))
             let port = try #require(old.place.firstMatch(of: /:(\d+)/).flatMap { Int($0.1) })
@@ -440,6 +442,8 @@ extension EndToEnd {
                 old.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
             let picture = try old.look()
             #expect(second.waits { _ in try difference(picture, old.look()) > 5 }, "the picture moves again")
+            // What it does not know can be neither renamed nor deleted.
+            #expect(old.browser.waits(for: "!document.querySelector('#taken li')"))
             try old.browser.click(".mask[data-mask=crown]")
             #expect(second.waits { _ in try second.worn == ["crown"] })
             // If it doesn't come back, the page says so.
@@ -843,8 +847,9 @@ extension EndToEnd {
             // A name that is taken is an error on the page.
             try browser.run("document.querySelector('.things input').value = 'a/b'; \(teach).click()")
             #expect(browser.waits(for: "document.querySelector('.toast.error')"))
-            try browser.run("document.querySelector('.things .pills button').click()")
+            try browser.run("document.querySelector('.things .pills button').focus(); document.activeElement.click()")
             #expect(browser.waits(for: "\(names) == ''"))
+            #expect(try browser.text("document.activeElement.ariaLabel") == "Name of a thing")
             #expect(stage.comes { try corner() > 140 })
         }
 
@@ -859,6 +864,34 @@ extension EndToEnd {
             let bare = try stage.look(at: "#photo")
             try stage.browser.run("document.querySelector('.mask[data-mask=top]').click()")
             #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
+            // While Guise is away, the last result stays, and where the faces are is asked for again.
+            try stage.browser.run(
+                """
+                const fetched = fetch;
+                window.failures = [];
+                window.fetch = (path, ...more) => path.startsWith("/photo")
+                    ? new Promise((_, fail) => failures.push(() => fail(new Error("Away.")))) : fetched(path, ...more);
+                window.comeBack = () => { window.fetch = fetched; };
+                """)
+            let redraw = "return import('/library.js').then((library) => library.redraw())"
+            for count in 1...2 {
+                try stage.browser.run(redraw)
+                try #require(stage.browser.waits(for: "failures.length == \(count)"))
+            }
+            try stage.browser.run("for (const fail of failures) fail()")
+            #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
+            #expect(try stage.browser.text("document.querySelector('#photo-says').textContent") == "1 face")
+            let found = try stage.browser.run(
+                """
+                return import("/photo.js").then(async ({ facesOfPhoto }) => {
+                    const first = facesOfPhoto().catch(() => "none");
+                    failures.at(-1)();
+                    comeBack();
+                    return `${await first} ${(await facesOfPhoto().catch(() => [])).length}`;
+                });
+                """)
+            #expect(found.string == "none 1")
+            try stage.browser.run("for (const error of document.querySelectorAll('.toast.error')) error.remove()")
             try stage.browser.click("#photo-close")
             #expect(stage.browser.waits(for: "document.querySelector('#live').width > 0"))
             // A file that is no picture is reported with Guise's own message.
@@ -1331,6 +1364,11 @@ extension EndToEnd {
                 """
             #expect(browser.waits(for: isSeen))
             _ = try found("")
+            // Enter that ends a word of an input method, as for Japanese, is not for the page.
+            let isComposing = "new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, cancelable: true })"
+            try browser.run(
+                "const field = document.querySelector('#search'); field.focus(); field.onkeydown(\(isComposing))")
+            #expect(try browser.text("document.activeElement.id") == "search")
         }
 
         @Test func `a message is shown once, alone where there is little room, and in an open dialog`() throws {
@@ -1554,6 +1592,107 @@ extension EndToEnd {
             #expect(try stage.guise.end().code == 0)
         }
 
+        @Test func `a connection that ends before it is complete is made again`() throws {
+            let stage = try Stage()
+            try stage.browser.run(
+                """
+                const send = WebSocket.prototype.send;
+                let isOpen = true;
+                window.states = [];
+                WebSocket.prototype.send = function (message) {
+                    // The open one ends, and then the next one when it is about to be complete.
+                    if (!isOpen && !message.includes("subscribe")) return send.call(this, message);
+                    if (!isOpen) WebSocket.prototype.send = send;
+                    isOpen = false;
+                    this.close();
+                };
+                return import("/connection.js").then((connection) => {
+                    connection.on("connection", ({ state }) => states.push(state));
+                    connection.ask("status").catch(() => {});
+                });
+                """)
+            #expect(stage.browser.waits(for: "states.join() == 'lost,lost,open'"))
+        }
+
+        @Test func `a row that is dragged while its mask is taken off ends the drag`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try stage.guise.ask("wear", ["masks": ["crown", "stubble"]])
+            let count = "document.querySelectorAll('#worn li').length"
+            try #require(browser.waits(for: "\(count) == 2"))
+            try browser.run(
+                """
+                const grip = document.querySelector("#worn .grip");
+                grip.setPointerCapture = () => {};
+                grip.onpointerdown(new PointerEvent("pointerdown", { button: 0 }));
+                """)
+            try stage.guise.ask("clear")
+            try #require(browser.waits(for: "\(count) == 0"))
+            try stage.guise.ask("wear", ["masks": ["santa"]])
+            #expect(browser.waits(for: "\(count) == 1"))
+        }
+
+        @Test func `a colour that is undone while its field has the focus is shown`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try stage.guise.ask("wear", ["masks": ["stubble"]])
+            let field = "document.querySelector('#worn input[type=color]')"
+            try #require(browser.waits(for: field))
+            let first = try browser.text("\(field).value")
+            try browser.run("\(field).focus(); \(field).value = '#123456'; \(field).oninput()")
+            #expect(stage.comes { try stage.guise.status().text.contains("#123456") })
+            try browser.chord(Key.control, key: "z")
+            #expect(stage.comes { try !stage.guise.status().text.contains("#123456") })
+            #expect(browser.waits(for: "\(field).value == '\(first)'"))
+        }
+
+        @Test func `a stamp that is removed while it is dragged leaves the others movable`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=stamps]")
+            let count = "document.querySelectorAll('.stamp-handles > div').length"
+            try #require(browser.waits(for: "\(count) == 2"))
+            let seize = """
+                const handle = document.querySelector(".stamp-handles [data-stamp='0'] .stamp-move");
+                handle.setPointerCapture = () => {};
+                handle.onpointerdown(new PointerEvent("pointerdown", { button: 0 }));
+                """
+            try browser.run(seize)
+            try browser.run("document.activeElement.onkeydown(new KeyboardEvent('keydown', { key: 'Delete' }))")
+            try #require(browser.waits(for: "\(count) == 1"))
+            try browser.run("document.querySelector('.stamp-rows select').value = 'picture'")
+            try browser.run("document.querySelector('.stamp-rows select').onchange()")
+            let isSeized = try browser.run(seize + "return Boolean(handle.onpointermove);").bool
+            #expect(isSeized == true)
+            try browser.run("document.querySelector(\".stamp-handles .stamp-move\").onpointerup()")
+        }
+
+        @Test func `the focus stays in a list from which something is removed`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            for mask in ["crown", "santa", "top"] { try stage.guise.ask("favourite", ["mask": JSON(mask)]) }
+            let count = "document.querySelectorAll('#shelf-list li').length"
+            try #require(browser.waits(for: "\(count) == 3"))
+            try browser.run("document.querySelector('#shelf-list li:nth-child(2) .remove').focus()")
+            for left in [2, 1] {
+                try browser.stroke(Key.enter)
+                try #require(browser.waits(for: "\(count) == \(left)"))
+                #expect(try browser.text("document.activeElement.className") == "remove")
+            }
+            try browser.stroke(Key.enter)
+            try #require(browser.waits(for: "\(count) == 0"))
+            #expect(try browser.text("document.activeElement.id") == "search")
+            // A favourite that is none any more leaves the favourites of the gallery.
+            for mask in ["crown", "top"] { try stage.guise.ask("favourite", ["mask": JSON(mask)]) }
+            try #require(browser.waits(for: "\(count) == 2"))
+            try browser.run("document.querySelector('#kinds [data-kind=favourites]').click()")
+            try browser.run("document.querySelector('.mask[data-mask=crown]').focus()")
+            try browser.stroke("*")
+            #expect(browser.waits(for: "document.activeElement.dataset.mask == 'top'"))
+            try browser.stroke("*")
+            #expect(browser.waits(for: "\(count) == 0"))
+        }
+
         @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
@@ -1584,6 +1723,34 @@ extension EndToEnd {
             let trash = try stage.guise.scratch.shell(
                 "find . -path '*Trash/files/Me.png'; cat $(find . -name Me.png.trashinfo)")
             #expect(trash.contains("Trash/files/Me.png") && trash.contains("Path=") && trash.contains("DeletionDate="))
+            #expect(try stage.guise.end().code == 0)
+        }
+
+        @Test func `at the end of the album the keys go on, and Delete that is held down removes one`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            for count in 1...3 {
+                try browser.click("#snapshot")
+                try #require(browser.waits(for: "document.querySelectorAll('#taken li').length == \(count)"))
+            }
+            try browser.click("#taken a")
+            try #require(browser.waits(for: "document.querySelector('#viewer').open"))
+            try browser.run("document.querySelector('#viewer-older').focus()")
+            try browser.stroke(Key.enter, Key.enter)
+            let name = "document.querySelector('#viewer-name').value"
+            let oldest = try browser.text(name)
+            #expect(try browser.text("document.querySelector('#viewer-older').ariaDisabled") == "true")
+            try browser.stroke(Key.left)
+            #expect(try browser.text(name) != oldest)
+            try browser.run(
+                """
+                document.querySelector("#viewer").dispatchEvent(
+                    new KeyboardEvent("keydown", { key: "Delete", repeat: true }));
+                """)
+            try browser.stroke(Key.delete)
+            #expect(browser.waits(for: "document.querySelectorAll('#taken li').length == 2"))
+            #expect(try browser.text("String(document.querySelector('.toast.error'))") == "null")
+            #expect(stage.files("Pictures/Guise").count == 2)
             #expect(try stage.guise.end().code == 0)
         }
 
@@ -1682,6 +1849,16 @@ extension EndToEnd {
             #expect(try stage.worn.count == 1)
             try browser.run("localStorage.removeItem('keysInCall')")
             try stage.guise.ask("resume")
+            // A window that nobody sees neither draws nor keeps the camera open.
+            try browser.run(
+                """
+                Object.defineProperty(document, "hidden", { get: () => window.isAway, configurable: true });
+                window.isAway = true;
+                document.dispatchEvent(new Event("visibilitychange"));
+                """)
+            #expect(browser.waits(for: "document.querySelector('.small-picture').width == 0"))
+            try browser.run("window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))")
+            #expect(browser.waits(for: "document.querySelector('.small-picture').width > 0"))
             // The page can be installed.
             let manifest = try stage.ask("manifest.webmanifest")
             let json = try JSON(manifest.body, file: "manifest")

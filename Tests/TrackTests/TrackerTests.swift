@@ -69,6 +69,44 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     #expect(frames >= 0 && frames < 30, "found \(frames) frames after he came")
 }
 
+@Test func `after another source, which starts at zero, the search is as fast as at the start`() throws {
+    var old = Tracker(try detector())
+    var fresh = Tracker(try detector())
+    old.isThorough = true
+    fresh.isThorough = true
+    var frame = Frame(FrameLayout(width: 160, height: 120, format: .gray))
+    // An hour into the first source, half of the picture changes in each frame.
+    for number in 0..<4 {
+        do {
+            var bytes = frame.mutableBytes
+            for place in bytes.indices { bytes[place] = place < 60 * 160 && number % 2 == 0 ? 200 : 90 }
+        }
+        old.update(frame.view.luma, at: 3600 + Double(number) / 30)
+    }
+    // In the second one nothing moves.
+    for number in 0..<150 {
+        old.update(frame.view.luma, at: Double(number) / 30)
+        fresh.update(frame.view.luma, at: Double(number) / 30)
+    }
+    let (oldRate, freshRate) = (old.scanRate(at: 5), fresh.scanRate(at: 5))
+    #expect(oldRate == freshRate)
+}
+
+@Test func `cats are searched for again once known faces no longer cover everything`() throws {
+    let frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
+    var cats = try CatDetector(try CascadeCatalog(folder: Fixtures.inPackage("Cascades")))
+    cats.restart(width: 320, height: 240)
+    let motion = FrameMotion(width: 320, height: 240)
+    let everywhere = [Rect(x: -1000, y: -1000, width: 3000, height: 3000)]
+    let nowhere: [Rect] = []
+    var nextID = 1
+    cats.search(frame.view.luma, motion, known: everywhere.span, besides: [], at: 0, &nextID)
+    let isBlocked = cats.region == nil
+    cats.search(frame.view.luma, motion, known: nowhere.span, besides: [], at: 0, &nextID)
+    let isSearching = cats.region != nil
+    #expect(isBlocked && isSearching)
+}
+
 @Test(.needsSample)
 func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
