@@ -142,8 +142,8 @@ install: build sample outline
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"
 	install -D -m 644 debian/guise.svg "$(icon)"
 	install -D -m 644 debian/guise.metainfo.xml "$(metainfo)"
-	install -d "$(dir $(launcher))"
-	sed 's|^Exec=guise|Exec=$(if $(filter /usr,$(PREFIX)),guise,$(PREFIX)/bin/guise)|' debian/guise.desktop > "$(launcher)"
+	install -D -m 644 debian/guise.desktop "$(launcher)"
+	[ "$(PREFIX)" = /usr ] || sed -i 's|^Exec=guise|Exec="$(PREFIX)/bin/guise"|' "$(launcher)"
 	@echo "To install the service, completions and the virtual camera for your user: guise install"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to run it as guise." ;; esac
 
@@ -161,7 +161,7 @@ deb:
 	@$(SETUP) build run deb sample outline
 	rm -rf .build/deb && mkdir -p .build/deb
 	debian/rules clean
-	GUISE_DEB_DIR=.build/deb debian/rules binary
+	GUISE_DEB_DIR=.build/deb DEB_RULES_REQUIRES_ROOT=no debian/rules binary
 	debian/rules clean
 	lintian --fail-on error .build/deb/*.deb
 	appstreamcli validate --no-net debian/guise.metainfo.xml
