@@ -233,7 +233,8 @@ public struct Installer {
         for (name, path) in USBService.files where system.text(path) != (try shipped(name)) {
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
-        guard !commands.isEmpty else {
+        // An installation that was interrupted has the files, but nothing that starts them.
+        guard !commands.isEmpty || !USBService.links.allSatisfy(system.has) else {
             user.print("already installed: \(USBService.files.map(\.path).joined(separator: " and "))")
             return true
         }
@@ -248,6 +249,14 @@ public struct Installer {
     private func uninstallCamera() {
         let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !there.isEmpty else { return }
+        // The package's service has the same name and user, and takes over.
+        guard !system.isPackaged else {
+            runAsRoot([
+                ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
+                ["systemctl", "restart", "\(USBService.name).service"],
+            ])
+            return
+        }
         var commands = [
             ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
         ]

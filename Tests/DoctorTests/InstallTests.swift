@@ -242,6 +242,12 @@ private func homeWithCamera() throws -> Machine {
     try machine.put("/usr/local/libexec/guise/guise-camera", "the program")
     try machine.put("/etc/passwd", "root:x:0:0::/:/bin/sh\nguise-camera:x:999:999::/:/usr/sbin/nologin\n")
     let session = Session()
+    // An interrupted installation is finished: nothing is copied again, and the units are enabled.
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.ran.count == 4 && session.ran.contains { $0.contains("enable") }, "\(session.ran)")
+    for link in ["multi-user.target.wants/guise-camera.service", "sleep.target.wants/guise-camera-sleep.service"] {
+        try machine.put("/etc/systemd/system/\(link)")
+    }
     try session.installer(machine, answer: true, hasModule: true).install()
     #expect(session.ran.isEmpty && session.questions == 0)
     try session.installer(machine, answer: true, hasModule: true).uninstall()
@@ -326,6 +332,17 @@ private func homeWithPackage() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").uninstall()
     #expect(machine.names == before && session.printed("sudo apt purge guise"))
     #expect(session.ran.isEmpty, "the package's own files stay")
+    // Nor does the removal of an installation by hand disable the package's service, or delete its user.
+    try machine.put("/etc/systemd/system/guise-camera.service", "an old unit")
+    try machine.put("/etc/passwd", "guise-camera:x:999:999::/:/usr/sbin/nologin\n")
+    for program in ["/usr/bin/guise", "/home/ann/.local/bin/guise"] {
+        try session.installer(machine, answer: true, hasModule: true, program: program).uninstall()
+        #expect(
+            session.ran == [
+                ["sudo", "rm", "-f", "/etc/systemd/system/guise-camera.service"],
+                ["sudo", "systemctl", "daemon-reload"], ["sudo", "systemctl", "restart", "guise-camera.service"],
+            ])
+    }
 }
 
 @Test func `an installation by hand makes way for the package, but for files that were edited`() throws {
