@@ -8,6 +8,8 @@ SETUP ?= ./setup
 
 guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
+# What is installed there. In ~/.local the folder also has what the user has taught, which stays.
+shared := Cascades Masks Page config.json samples systemd
 launcher := $(DESTDIR)$(PREFIX)/share/applications/guise.desktop
 icon := $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/guise.svg
 metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
@@ -138,8 +140,8 @@ install: build sample outline
 	install -D $(guise)-art "$(DESTDIR)$(PREFIX)/libexec/guise/guise-art"
 	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
 	install -D $(guise)-objects "$(DESTDIR)$(PREFIX)/libexec/guise/guise-objects"
-	rm -rf "$(share)" && mkdir -p "$(share)"
-	cp -r Cascades Masks Page config.json samples systemd "$(share)"
+	mkdir -p "$(share)" && cd "$(share)" && rm -rf $(shared)
+	cp -r $(shared) "$(share)"
 	install -D -m 644 debian/guise.svg "$(icon)"
 	install -D -m 644 debian/guise.metainfo.xml "$(metainfo)"
 	install -D -m 644 debian/guise.desktop "$(launcher)"
@@ -149,7 +151,8 @@ install: build sample outline
 
 uninstall:
 	@[ -n "$(DESTDIR)" ] || [ ! -x "$(PREFIX)/bin/guise" ] || [ "$$(id -u)" = 0 ] || "$(PREFIX)/bin/guise" uninstall
-	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(DESTDIR)$(PREFIX)/libexec/guise" "$(share)"
+	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(DESTDIR)$(PREFIX)/libexec/guise"
+	[ ! -d "$(share)" ] || { (cd "$(share)" && rm -rf $(shared)) && rmdir --ignore-fail-on-non-empty "$(share)"; }
 	rm -f "$(launcher)" "$(icon)" "$(metainfo)"
 
 # The manual pages, .build/man, from the program's own help.
