@@ -314,7 +314,8 @@ public struct Installer {
         }
         if !options.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
-        if let socket = system.socket {
+        // The package's socket stays, and a request would start a daemon.
+        if !system.isPackaged, let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
                 user.print("kept while Guise is running: \(socket.parent)")
@@ -322,9 +323,8 @@ public struct Installer {
                 try remove(socket.parent)
             }
         }
-        if let own = system.path(.configuration).map({ "\($0)/guise" }), system.has(own) {
-            user.print("kept, because it is yours: \(own)")
-        }
+        let own = [system.path(.configuration).map { "\($0)/guise" }, system.path(.data).map { "\($0)/guise/Things" }]
+        for path in own.compactMap({ $0 }) where system.has(path) { user.print("kept, because it is yours: \(path)") }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
         guard options.hasModule else { return }
         uninstallCamera()

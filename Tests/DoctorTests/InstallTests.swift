@@ -72,6 +72,7 @@ private func home() throws -> Machine {
 
 @Test func `uninstall removes what install wrote, and nothing else`() throws {
     let machine = try home()
+    try machine.put("/home/ann/.local/share/guise/Things/card/1.jpg")
     let before = machine.names
     let session = Session()
     try session.installer(machine).install()
@@ -90,6 +91,7 @@ private func home() throws -> Machine {
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
     print(session.said.joined(separator: "\n"))
+    #expect(session.printed("kept, because it is yours: /home/ann/.local/share/guise/Things"))
     // The session's folder, which this machine did not have.
     let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
@@ -332,6 +334,14 @@ private func homeWithPackage() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").uninstall()
     #expect(machine.names == before && session.printed("sudo apt purge guise"))
     #expect(session.ran.isEmpty, "the package's own files stay")
+    // The package's socket listens there: a request would start a daemon.
+    machine.system.query = { _, _ in
+        Issue.record("a daemon was asked")
+        return .refused
+    }
+    try machine.put("/run/user/1000/guise/control.sock")
+    try session.installer(machine, program: "/usr/bin/guise").uninstall()
+    #expect(machine.text("/run/user/1000/guise/control.sock") != nil)
     // Nor does the removal of an installation by hand disable the package's service, or delete its user.
     try machine.put("/etc/systemd/system/guise-camera.service", "an old unit")
     try machine.put("/etc/passwd", "guise-camera:x:999:999::/:/usr/sbin/nologin\n")
