@@ -173,7 +173,10 @@ public struct Installer {
     /// starts what the package could not.
     private func installPackaged() throws(Problem) {
         user.print("the package has installed the units, the completions and the USB camera's service")
-        for path in ownFiles { try removeOwn(path) }
+        // Without user namespaces the package's service would not start: one that needs none takes its place.
+        let own = try system.hasUserNamespaces ? [] : files().filter { $0.path.hasSuffix("/guise.service") }
+        for path in ownFiles where !own.contains(where: { $0.path == path }) { try removeOwn(path) }
+        for file in own { try write(file) }
         startUnits(enabling: false)
         guard options.hasModule else { return }
         guard system.hasVirtualUSB, system.has("/run/systemd/system") else { return try installModule() }

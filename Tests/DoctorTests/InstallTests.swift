@@ -377,6 +377,22 @@ private func homeWithPackage() throws -> Machine {
     #expect(before.isSubset(of: machine.names))
 }
 
+@Test func `with the package and without user namespaces, a service that needs none takes its place`() throws {
+    let machine = try homeWithPackage()
+    machine.programs["systemd-run --user --quiet --wait true"] = .text("")
+    let session = Session()
+    for _ in 0..<2 {
+        try session.installer(machine, program: "/usr/bin/guise").install()
+        let service = try #require(machine.text("\(units)/guise.service"))
+        #expect(service.contains("\nExecStart=/usr/bin/guise run\n") && !service.contains("\nPrivateUsers="))
+        #expect(machine.text("\(units)/guise.socket") == nil && machine.text(bash) == nil)
+    }
+    #expect(session.printed("already installed: \(units)/guise.service"))
+    machine.programs["systemd-run --user --quiet --wait --property=PrivateUsers=yes true"] = .text("")
+    try session.installer(machine, program: "/usr/bin/guise").install()
+    #expect(machine.text("\(units)/guise.service") == nil)
+}
+
 @Test func `with the package, a kernel without the USB controller gets the loopback's options`() throws {
     let machine = try homeWithPackage()
     try FileManager.default.removeItem(atPath: machine.root + "/sys/devices/platform/vhci_hcd.0")
