@@ -174,6 +174,7 @@ deb:
 # Builds the packages in clean systems and tries them there: make test-deb ARGS='bookworm trixie'.
 test-deb:
 	@$(SETUP) build deb sample outline
+	@[ -e .build/checkouts ] || swift package resolve
 	Tests/Package/run $(ARGS)
 
 # For other distributions: .build/guise-VERSION-linux-ARCHITECTURE.tar.xz, with all libraries but the C and C++ ones.

@@ -13,7 +13,7 @@ remove() {
     # The virtual camera goes too, which needs root: nothing could remove it afterwards.
     [ ! -x "$target/bin/guise" ] || "$target/bin/guise" uninstall || true
     case $(readlink "$local/bin/guise" 2>/dev/null) in "$target"/*) rm -f "$local/bin/guise" ;; esac
-    rm -rf "$target"
+    rm -rf "$target" "$target.new"
     rm -f "$data/applications/guise.desktop" "$data/icons/hicolor/scalable/apps/guise.svg" \
         "$data/metainfo/guise.metainfo.xml" "$data/man/man1/guise.1" "$data"/man/man1/guise-*.1
     # Folders that are empty now, and that the installation may have made.
