@@ -8,6 +8,8 @@ SETUP ?= ./setup
 
 guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
+# What is installed there. In ~/.local the folder also has what the user has taught, which stays.
+shared := Cascades Masks Page config.json samples systemd
 launcher := $(DESTDIR)$(PREFIX)/share/applications/guise.desktop
 icon := $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/guise.svg
 metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
@@ -138,18 +140,19 @@ install: build sample outline
 	install -D $(guise)-art "$(DESTDIR)$(PREFIX)/libexec/guise/guise-art"
 	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
 	install -D $(guise)-objects "$(DESTDIR)$(PREFIX)/libexec/guise/guise-objects"
-	rm -rf "$(share)" && mkdir -p "$(share)"
-	cp -r Cascades Masks Page config.json samples systemd "$(share)"
+	mkdir -p "$(share)" && cd "$(share)" && rm -rf $(shared)
+	cp -r $(shared) "$(share)"
 	install -D -m 644 debian/guise.svg "$(icon)"
 	install -D -m 644 debian/guise.metainfo.xml "$(metainfo)"
-	install -d "$(dir $(launcher))"
-	sed 's|^Exec=guise|Exec=$(if $(filter /usr,$(PREFIX)),guise,$(PREFIX)/bin/guise)|' debian/guise.desktop > "$(launcher)"
+	install -D -m 644 debian/guise.desktop "$(launcher)"
+	[ "$(PREFIX)" = /usr ] || sed -i 's|^Exec=guise|Exec="$(PREFIX)/bin/guise"|' "$(launcher)"
 	@echo "To install the service, completions and the virtual camera for your user: guise install"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to run it as guise." ;; esac
 
 uninstall:
 	@[ -n "$(DESTDIR)" ] || [ ! -x "$(PREFIX)/bin/guise" ] || [ "$$(id -u)" = 0 ] || "$(PREFIX)/bin/guise" uninstall
-	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(DESTDIR)$(PREFIX)/libexec/guise" "$(share)"
+	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(DESTDIR)$(PREFIX)/libexec/guise"
+	[ ! -d "$(share)" ] || { (cd "$(share)" && rm -rf $(shared)) && rmdir --ignore-fail-on-non-empty "$(share)"; }
 	rm -f "$(launcher)" "$(icon)" "$(metainfo)"
 
 # The manual pages, .build/man, from the program's own help.
@@ -161,7 +164,7 @@ deb:
 	@$(SETUP) build run deb sample outline
 	rm -rf .build/deb && mkdir -p .build/deb
 	debian/rules clean
-	GUISE_DEB_DIR=.build/deb debian/rules binary
+	GUISE_DEB_DIR=.build/deb DEB_RULES_REQUIRES_ROOT=no debian/rules binary
 	debian/rules clean
 	lintian --fail-on error .build/deb/*.deb
 	appstreamcli validate --no-net debian/guise.metainfo.xml
@@ -171,6 +174,7 @@ deb:
 # Builds the packages in clean systems and tries them there: make test-deb ARGS='bookworm trixie'.
 test-deb:
 	@$(SETUP) build deb sample outline
+	@[ -e .build/checkouts ] || swift package resolve
 	Tests/Package/run $(ARGS)
 
 # For other distributions: .build/guise-VERSION-linux-ARCHITECTURE.tar.xz, with all libraries but the C and C++ ones.

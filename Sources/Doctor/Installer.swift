@@ -173,7 +173,10 @@ public struct Installer {
     /// starts what the package could not.
     private func installPackaged() throws(Problem) {
         user.print("the package has installed the units, the completions and the USB camera's service")
-        for path in ownFiles { try removeOwn(path) }
+        // Without user namespaces the package's service would not start: one that needs none takes its place.
+        let own = try system.hasUserNamespaces ? [] : files().filter { $0.path.hasSuffix("/guise.service") }
+        for path in ownFiles where !own.contains(where: { $0.path == path }) { try removeOwn(path) }
+        for file in own { try write(file) }
         startUnits(enabling: false)
         guard options.hasModule else { return }
         guard system.hasVirtualUSB, system.has("/run/systemd/system") else { return try installModule() }
@@ -233,7 +236,8 @@ public struct Installer {
         for (name, path) in USBService.files where system.text(path) != (try shipped(name)) {
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
-        guard !commands.isEmpty else {
+        // An installation that was interrupted has the files, but nothing that starts them.
+        guard !commands.isEmpty || !USBService.links.allSatisfy(system.has) else {
             user.print("already installed: \(USBService.files.map(\.path).joined(separator: " and "))")
             return true
         }
@@ -248,6 +252,14 @@ public struct Installer {
     private func uninstallCamera() {
         let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !there.isEmpty else { return }
+        // The package's service has the same name and user, and takes over.
+        guard !system.isPackaged else {
+            runAsRoot([
+                ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
+                ["systemctl", "restart", "\(USBService.name).service"],
+            ])
+            return
+        }
         var commands = [
             ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
         ]
@@ -305,7 +317,8 @@ public struct Installer {
         }
         if !options.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
-        if let socket = system.socket {
+        // The package's socket stays, and a request would start a daemon.
+        if !system.isPackaged, let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
                 user.print("kept while Guise is running: \(socket.parent)")
@@ -313,9 +326,8 @@ public struct Installer {
                 try remove(socket.parent)
             }
         }
-        if let own = system.path(.configuration).map({ "\($0)/guise" }), system.has(own) {
-            user.print("kept, because it is yours: \(own)")
-        }
+        let own = [system.path(.configuration).map { "\($0)/guise" }, system.path(.data).map { "\($0)/guise/Things" }]
+        for path in own.compactMap({ $0 }) where system.has(path) { user.print("kept, because it is yours: \(path)") }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
         guard options.hasModule else { return }
         uninstallCamera()

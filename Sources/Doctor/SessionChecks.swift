@@ -18,6 +18,13 @@ extension Check {
                 "guise.service starts \(program) instead of the installed package's program", fix: "guise install")
         }
         if service.hasFailed {
+            // EXIT_USER, EXIT_CAPABILITIES and EXIT_NAMESPACE of systemd.exec(5).
+            let status = service.properties["ExecMainStatus"] ?? ""
+            if ["217", "218", "226"].contains(status), !system.hasUserNamespaces {
+                return .error(
+                    "guise.service could not start, because users can't create namespaces on this system",
+                    fix: "systemctl --user reset-failed guise.service guise.socket && guise install")
+            }
             let result = service.properties["Result"] ?? "unknown"
             return result == "start-limit-hit"
                 ? .error(

@@ -15,6 +15,11 @@ enum USBService {
     static let files =
         [(name: "sysusers.d/guise-camera.conf", path: userFile)]
         + units.map { (name: "system/\($0)", path: "/etc/systemd/system/\($0)") }
+    /// The links by which systemd starts the units; the last that `guise install` makes.
+    static let links = [
+        "/etc/systemd/system/multi-user.target.wants/guise-camera.service",
+        "/etc/systemd/system/sleep.target.wants/guise-camera-sleep.service",
+    ]
     /// The unit that the Debian package installs.
     static let packagedUnit = "/usr/lib/systemd/system/guise-camera.service"
     /// The kernel module of the virtual USB controller.

@@ -72,6 +72,7 @@ private func home() throws -> Machine {
 
 @Test func `uninstall removes what install wrote, and nothing else`() throws {
     let machine = try home()
+    try machine.put("/home/ann/.local/share/guise/Things/card/1.jpg")
     let before = machine.names
     let session = Session()
     try session.installer(machine).install()
@@ -90,6 +91,7 @@ private func home() throws -> Machine {
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
     print(session.said.joined(separator: "\n"))
+    #expect(session.printed("kept, because it is yours: /home/ann/.local/share/guise/Things"))
     // The session's folder, which this machine did not have.
     let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
@@ -242,6 +244,12 @@ private func homeWithCamera() throws -> Machine {
     try machine.put("/usr/local/libexec/guise/guise-camera", "the program")
     try machine.put("/etc/passwd", "root:x:0:0::/:/bin/sh\nguise-camera:x:999:999::/:/usr/sbin/nologin\n")
     let session = Session()
+    // An interrupted installation is finished: nothing is copied again, and the units are enabled.
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.ran.count == 4 && session.ran.contains { $0.contains("enable") }, "\(session.ran)")
+    for link in ["multi-user.target.wants/guise-camera.service", "sleep.target.wants/guise-camera-sleep.service"] {
+        try machine.put("/etc/systemd/system/\(link)")
+    }
     try session.installer(machine, answer: true, hasModule: true).install()
     #expect(session.ran.isEmpty && session.questions == 0)
     try session.installer(machine, answer: true, hasModule: true).uninstall()
@@ -326,6 +334,25 @@ private func homeWithPackage() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").uninstall()
     #expect(machine.names == before && session.printed("sudo apt purge guise"))
     #expect(session.ran.isEmpty, "the package's own files stay")
+    // The package's socket listens there: a request would start a daemon.
+    machine.system.query = { _, _ in
+        Issue.record("a daemon was asked")
+        return .refused
+    }
+    try machine.put("/run/user/1000/guise/control.sock")
+    try session.installer(machine, program: "/usr/bin/guise").uninstall()
+    #expect(machine.text("/run/user/1000/guise/control.sock") != nil)
+    // Nor does the removal of an installation by hand disable the package's service, or delete its user.
+    try machine.put("/etc/systemd/system/guise-camera.service", "an old unit")
+    try machine.put("/etc/passwd", "guise-camera:x:999:999::/:/usr/sbin/nologin\n")
+    for program in ["/usr/bin/guise", "/home/ann/.local/bin/guise"] {
+        try session.installer(machine, answer: true, hasModule: true, program: program).uninstall()
+        #expect(
+            session.ran == [
+                ["sudo", "rm", "-f", "/etc/systemd/system/guise-camera.service"],
+                ["sudo", "systemctl", "daemon-reload"], ["sudo", "systemctl", "restart", "guise-camera.service"],
+            ])
+    }
 }
 
 @Test func `an installation by hand makes way for the package, but for files that were edited`() throws {
@@ -348,6 +375,22 @@ private func homeWithPackage() throws -> Machine {
     try session.installer(machine, program: "/usr/bin/guise").install()
     #expect(machine.text("\(units)/guise.service") == "mine\n" && session.printed("kept, because it was edited"))
     #expect(before.isSubset(of: machine.names))
+}
+
+@Test func `with the package and without user namespaces, a service that needs none takes its place`() throws {
+    let machine = try homeWithPackage()
+    machine.programs["systemd-run --user --quiet --wait true"] = .text("")
+    let session = Session()
+    for _ in 0..<2 {
+        try session.installer(machine, program: "/usr/bin/guise").install()
+        let service = try #require(machine.text("\(units)/guise.service"))
+        #expect(service.contains("\nExecStart=/usr/bin/guise run\n") && !service.contains("\nPrivateUsers="))
+        #expect(machine.text("\(units)/guise.socket") == nil && machine.text(bash) == nil)
+    }
+    #expect(session.printed("already installed: \(units)/guise.service"))
+    machine.programs["systemd-run --user --quiet --wait --property=PrivateUsers=yes true"] = .text("")
+    try session.installer(machine, program: "/usr/bin/guise").install()
+    #expect(machine.text("\(units)/guise.service") == nil)
 }
 
 @Test func `with the package, a kernel without the USB controller gets the loopback's options`() throws {

@@ -60,6 +60,15 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.service, .ok, "is running: 2 faces, santa")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=watchdog")
     try machine.expect(.service, .error, "failed (watchdog)", fix: "journalctl --user -u guise.service -n 20")
+    machine.unit(
+        "guise.service", "LoadState=loaded", "ActiveState=failed", "Result=exit-code", "ExecMainStatus=217")
+    try machine.expect(
+        .service, .error, "guise.service failed (exit-code)", fix: "journalctl --user -u guise.service -n 20")
+    machine.programs["systemd-run --user --quiet --wait true"] = .text("")
+    try machine.expect(
+        .service, .error, "users can't create namespaces",
+        fix: "systemctl --user reset-failed guise.service guise.socket && guise install")
+    machine.programs["systemd-run --user --quiet --wait true"] = nil
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=start-limit-hit")
     try machine.expect(
         .service, .error, "too often",
