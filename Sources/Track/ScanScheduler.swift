@@ -189,7 +189,10 @@ struct ScanScheduler: Sendable {
     mutating func advance(known: Span<Rect>, thorough: Bool = false) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
-        if thorough, let tile = leastSearched { return search(tile, thorough: true) }
+        // Once the frame may be shown, every second tile is the most urgent one, since somebody may come in meanwhile.
+        if thorough, let tile = leastSearched, tilesScanned.isMultiple(of: 2) || !isComplete(awaitsLarge: false) {
+            return search(tile, thorough: true)
+        }
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
             let waited = Float(tilesScanned - searched[i]) * weights[i] * (1 + Self.motionWeight * moved[i])

@@ -681,13 +681,15 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Examines one candidate: it becomes a track, stays a candidate, or is dropped.
+    /// Examines one candidate: it becomes a track, stays a candidate, or is dropped. A face that is to be hidden is judged
+    /// by the verifier where it was detected, if the cascade does not detect it again.
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var (candidate, logOdds) = (candidate, Float?.none)
-        if let seen = detector.detect(luma, near: candidate.detection.pair, maxOffset: Self.candidateMaxOffset) {
-            logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds)
+        let seen = detector.detect(luma, near: candidate.detection.pair, maxOffset: Self.candidateMaxOffset)
+        if let detection = seen ?? (isThorough ? candidate.detection : nil) {
+            logOdds = evaluate(luma, detection, atLeast: Thresholds.detectionLogOdds, seconds)
             guard let logOdds, isThorough || logOdds > Thresholds.candidateLogOdds else { return }
-            candidate.detection = seen
+            candidate.detection = detection
         }
         candidate.record(logOdds, at: seconds, lacksRoom: isThorough && tracks.count == settings.max)
         if candidate.frames == 1, isThorough { examinePrevious(&candidate, at: seconds) }
@@ -714,12 +716,10 @@ public struct Tracker: ~Copyable {
         motionTime == seconds && motion?.share(of: area) ?? 1 < Self.maxMoved
     }
 
-    /// The log-odds of a face near a detection; nil if none is detected or no landmarks fit.
+    /// The log-odds of a face at or near a detection; nil if no landmarks fit.
     private mutating func logOdds(_ luma: borrowing LumaView, near detection: Detection) -> Float? {
-        guard let seen = detector.detect(luma, near: detection.pair, maxOffset: Self.candidateMaxOffset),
-            let fit = detector.fit(luma, at: seen)
-        else { return nil }
-        return detector.logOdds(luma, fit)
+        let seen = detector.detect(luma, near: detection.pair, maxOffset: Self.candidateMaxOffset)
+        return detector.fit(luma, at: seen ?? detection).map { detector.logOdds(luma, $0) }
     }
 
     /// Records that a candidate is not a face.

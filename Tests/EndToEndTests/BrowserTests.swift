@@ -1053,6 +1053,7 @@ extension EndToEnd {
             try browser.click("#photo-correct")
             try #require(browser.waits(for: "document.querySelector('#correction .handle')"))
             try expectNothing("the points of a photo")
+            try browser.click("#photo-correct")
             try browser.click("#photo-close")
 
             try browser.click("#snapshot")
