@@ -12,9 +12,9 @@ struct Candidate {
     /// Examinations after which a candidate is refuted, unless the tracker `isThorough`; one that detects nothing
     /// counts twice.
     private static let maxExaminations = 14
-    /// While the tracker `isThorough`, the number of frames in which a candidate is rejected, or examined without
-    /// becoming a face, before it is refuted. On clips without faces 1.5 % of the frames are touched.
-    private static let (maxRejections, maxFrames) = (2, 3)
+    /// While the tracker `isThorough`, the number of frames in which a candidate is examined without becoming a face
+    /// before it is refuted.
+    private static let maxFrames = 2
 
     var detection: Detection
     var examinations = 0
@@ -53,8 +53,7 @@ struct Candidate {
 
     /// Whether the candidate is finally not a face.
     func isRefuted(thorough: Bool) -> Bool {
-        thorough
-            ? rejections >= Self.maxRejections || frames >= Self.maxFrames : examinations >= Self.maxExaminations
+        thorough ? frames >= Self.maxFrames : examinations >= Self.maxExaminations
     }
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }

@@ -45,7 +45,7 @@ struct ScanScheduler: Sendable {
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
-    /// The number of searches of each tile since the start; `prioritize` asks again for all but the first.
+    /// The number of searches of each tile since the start, or since `restartSearches`.
     private var searches: [Int]
     /// The number of tiles of large faces, which are the first of `tiles`.
     let largeCount: Int
@@ -226,7 +226,6 @@ struct ScanScheduler: Sendable {
                 continue
             }
             searched[i] = min(searched[i], -10 * searched.count)
-            searches[i] = min(searches[i], 1)
         }
     }
 }
