@@ -44,8 +44,8 @@ package final class Placeholders: Sendable {
         try outcome?.get()
     }
 
-    /// Passes the placeholder that stays after the end to `body`, which has no second try: if it is just being replaced,
-    /// this waits.
+    /// Passes the placeholder that stays after the end to `body`, which has no second try. Waits while it is being
+    /// replaced.
     package func withLastPlaceholder(_ body: (borrowing PublishableFrame) throws -> Void) throws {
         let outcome: Result<Void, any Error> = placeholders[Kind.stopped.rawValue].withLock { placeholder in
             Result { try body(placeholder.frame) }

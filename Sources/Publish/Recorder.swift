@@ -53,7 +53,7 @@ public final class Recorder: Sendable {
     ///   - sound: where the sound comes from; nil: no sound. Waits until there is some.
     ///   - failed: called on the recorder's thread with the problem if the recording ends by itself.
     ///   - now: the monotonic clock, nanoseconds.
-    /// - Throws: what `FileSink` throws, or `Problem` of kind `invalid` for a photo's extension, or one that cannot have
+    /// - Throws: what `FileSink` throws, or `Problem` of kind `invalid` for a photo's extension or one without
     ///   the wanted sound, `unusable` if there is no sound.
     public init(
         path: String, layout: FrameLayout, rate: Double, sound: SoundInput? = nil,

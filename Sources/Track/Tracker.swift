@@ -681,8 +681,8 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Examines one candidate: it becomes a track, stays a candidate, or is dropped. A face that is to be hidden is judged
-    /// by the verifier where it was detected, if the cascade does not detect it again.
+    /// Examines one candidate: it becomes a track, stays a candidate, or is dropped. A face that is to be hidden is
+    /// judged by the verifier where it was detected, if the cascade does not detect it again.
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var (candidate, logOdds) = (candidate, Float?.none)
         let seen = detector.detect(luma, near: candidate.detection.pair, maxOffset: Self.candidateMaxOffset)
