@@ -206,13 +206,13 @@ public struct Clip: FrameSource, ~Copyable {
     private mutating func endRun() throws -> FrameResult {
         guard let (exit, lines) = finishDecoder() else { return .nothing }
         let reason = lines.last.map { ": \($0)" } ?? ""
-        if case .signal(let signal) = exit {
-            // By the limits on time and memory, which a photo exceeds each time.
-            if file.isPhoto, [SIGXCPU, SIGKILL].contains(CInt(signal)) {
-                throw Problem(
-                    .unusable, "cannot read \(file.name): decoding it takes too long (\(exit))",
-                    fix: "the file may be damaged; try another copy")
-            }
+        // A photo exceeds its limits each time.
+        if file.isPhoto, exit.isByLimit {
+            throw Problem(
+                .unusable, "cannot read \(file.name): decoding it takes too long (\(exit))",
+                fix: "the file may be damaged; try another copy")
+        }
+        if case .signal = exit {
             throw Problem(
                 .gone, "ffmpeg stopped decoding \(file.name) after \(delivered) frames (\(exit))\(reason)",
                 fix: "try again")

@@ -136,12 +136,10 @@ struct MediaFile: ~Copyable {
                 throw Problem(
                     .unusable, "cannot read \(name): it contains no pictures", fix: "choose a picture or a clip")
             }
-            if case .signal(let signal) = exit {
-                // By the limits on its time and memory, or when the daemon ends.
-                let isLimited = [SIGXCPU, SIGKILL].contains(CInt(signal))
+            if case .signal = exit {
                 throw Problem(
                     .unusable,
-                    "cannot read \(name): \(isLimited ? "reading it takes too long" : "ffprobe has crashed") (\(exit))",
+                    "cannot read \(name): \(exit.isByLimit ? "reading it takes too long" : "ffprobe has crashed") (\(exit))",
                     fix: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {

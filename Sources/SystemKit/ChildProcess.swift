@@ -24,6 +24,11 @@ import Synchronization
     public enum Exit: Equatable, Sendable {
         case status(Int)
         case signal(Int)
+
+        /// Whether a signal ended it with which its limits on time and memory do, or the end of this process.
+        public var isByLimit: Bool {
+            if case .signal(let signal) = self { [SIGXCPU, SIGKILL].contains(CInt(signal)) } else { false }
+        }
     }
 
     /// The resource limits of a child. If it exceeds them, it fails or is killed.

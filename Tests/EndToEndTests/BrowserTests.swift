@@ -1527,7 +1527,7 @@ extension EndToEnd {
         @Test func `a camera is chosen with its size and rate, and one that comes or goes is seen`() throws {
             let stage = try Stage(Stage.start(["--source", "sample"]))
             let browser = stage.browser
-            // There are no cameras here, so the page is told of some, and that it uses the chosen one.
+            // There are no cameras here, so the test answers in the daemon's place, and as if the chosen one were used.
             try browser.run(
                 """
                 const webcam = (path, name, modes) => ({ path, name, camera: true, loopback: false, problem: null, modes });

@@ -286,7 +286,7 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
     }
 
-    @Test func `the service manager is told whether the camera is closed or just being opened`() {
+    @Test func `the status for the service manager distinguishes a closed camera from one that is being opened`() {
         var settings = LoopSettings()
         let cameras: [LoopStatus.Camera] = [.closed, .opening, .open, .lost]
         let states = cameras.map { FrameLoop.State(settings, $0) }
