@@ -96,17 +96,17 @@ public struct FaceCover: ~Copyable {
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
-        forgetPositions()
+        clear()
         isDoubtful = false
     }
 
     /// Forgets where faces are, for a picture that is turned or mirrored from now on, but not that there are some.
-    public mutating func turn() {
+    public mutating func forgetPlaces() {
         isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
-        forgetPositions()
+        clear()
     }
 
-    private mutating func forgetPositions() {
+    private mutating func clear() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
         motion = nil
@@ -161,7 +161,7 @@ public struct FaceCover: ~Copyable {
     ///   - luma: of the searched frame.
     ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
-        if size != (luma.width, luma.height) { forgetPositions() }
+        if size != (luma.width, luma.height) { clear() }
         size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)
