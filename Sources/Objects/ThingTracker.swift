@@ -59,7 +59,7 @@ public struct ThingTracker: ~Copyable {
     public func count(of thing: Int) -> Int { tracks.count { $0.isSeen && $0.thing == thing } }
 
     /// Whether a taught thing was seen in the last moment.
-    public func isThere(_ thing: Int) -> Bool { tracks.contains { $0.thing == thing } }
+    public func isPresent(_ thing: Int) -> Bool { tracks.contains { $0.thing == thing } }
 
     /// Updates the things with a frame, before anything is drawn on it. Allocates nothing once warm.
     /// - Parameters:

@@ -704,7 +704,7 @@ public struct Tracker: ~Copyable {
     /// next frame. Tiny ones always: there are many, and few are faces.
     private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
         let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyes
-        guard previous.isThere, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
+        guard previous.hasFrame, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
         let before = previous
         let luma = LumaView(
             samples: before.samples.span, width: before.width, height: before.height, rowStride: before.width)
