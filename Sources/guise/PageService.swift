@@ -17,7 +17,7 @@ final class PageService: PageBackend {
     private let thumbnails: Thumbnails
     private let photoProcessor: PhotoProcessor
     private let corrections: CorrectionStore
-    let pictures: PictureStore
+    let pictures: BackgroundStore
     private let control = Mutex<ControlServer?>(nil)
     private let server = Mutex<PageServer?>(nil)
 
@@ -35,7 +35,7 @@ final class PageService: PageBackend {
         thumbnails = Thumbnails(context)
         corrections = CorrectionStore(folder: context.paths.corrections)
         photoProcessor = PhotoProcessor(context, corrections)
-        pictures = PictureStore(folder: context.paths.pictures)
+        pictures = BackgroundStore(folder: context.paths.pictures)
     }
 
     /// Sets the server that answers the requests on the page's web socket.

@@ -292,13 +292,13 @@ import Track
     @Test func `the number of pictures is limited, and those that are there stay`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.wear(["background-picture"])))
-        for number in 0..<PictureStore.maxPictures {
+        for number in 0..<BackgroundStore.maxPictures {
             _ = try fixture.scratch.write("\(number)", "config/guise/Pictures/\(number).jpg")
         }
         let path = try fixture.scratch.make("a.png", "-f lavfi -i testsrc=s=64x64 -frames:v 1")
         let error = fixture.requestError(Self.set(JSON(path)))
         #expect(error?.message.contains("delete some") == true, "\(error as Any)")
-        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == PictureStore.maxPictures)
+        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == BackgroundStore.maxPictures)
     }
 
     // MARK: - Masks

@@ -322,7 +322,7 @@ import Testing
         let fixture = try DaemonFixture()
         // The fixture's own masks are not marked.
         let catalog = MaskCatalog(fixture.loader, searchPaths: [fixture.scratch.path("config/guise/Masks")])
-        let handler = MaskHandler(masks: catalog, pictures: PictureStore(folder: nil))
+        let handler = MaskHandler(masks: catalog, pictures: BackgroundStore(folder: nil))
         for (request, name) in [(MaskRequest.random(all: false), "random"), (.surprise(all: false), "surprise")] {
             let requestError = #expect(throws: RequestError.self) { _ = try handler.handle(request) }
             #expect(requestError?.message.contains("`guise \(name) --all`") == true)

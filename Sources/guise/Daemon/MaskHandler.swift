@@ -5,7 +5,7 @@ import JSON
 /// Answers requests for the active masks.
 struct MaskHandler {
     let masks: MaskCatalog
-    let pictures: PictureStore
+    let pictures: BackgroundStore
 
     private var worn: [MaskSelection] { masks.loader.selections }
 

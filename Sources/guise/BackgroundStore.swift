@@ -8,7 +8,7 @@ import SystemKit
 
 /// The user's own pictures for backgrounds: a folder of JPEGs, and of clips as JPEGs one after the other. Guise has
 /// encoded them itself, from files that its decoders, bounded children, could read.
-final class PictureStore: Sendable {
+final class BackgroundStore: Sendable {
     /// The folder; nil without a home folder.
     private let folder: String?
     private let worker = Worker("pictures", maxQueued: 4)
