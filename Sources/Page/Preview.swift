@@ -155,7 +155,7 @@ public final class Preview: Sendable {
         /// - Parameters:
         ///   - number: the number of the last picture, replaced by that of the returned one.
         ///   - due: the earliest time, unless the last picture was replaced, as after a change of the masks.
-        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedPicture {
+        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedFrame {
             let slot = preview.slot(options.picture)
             while slot.replaced.load(ordering: .acquiring) <= number, due > .now {
                 try await Task.sleep(for: min(Self.timeout, due - .now))
@@ -208,7 +208,7 @@ public final class Preview: Sendable {
     }
 
     /// A picture as it is sent to viewers.
-    struct EncodedPicture {
+    struct EncodedFrame {
         let jpeg: [UInt8]
         /// Whether it has words on it, and must not be mirrored.
         let isPlaceholder: Bool
@@ -217,9 +217,9 @@ public final class Preview: Sendable {
     /// Encodes the newest picture, unless that was done before.
     /// - Parameter number: replaced by the picture's number.
     /// - Returns: nil if nothing was copied since there are viewers.
-    func encode(_ options: StreamOptions, _ number: inout Int) throws -> EncodedPicture? {
+    func encode(_ options: StreamOptions, _ number: inout Int) throws -> EncodedFrame? {
         let slot = slot(options.picture)
-        let (picture, shown, isNew) = try slot.shown.withLock { shown -> (EncodedPicture?, Int, Bool) in
+        let (picture, shown, isNew) = try slot.shown.withLock { shown -> (EncodedFrame?, Int, Bool) in
             slot.newest.withLock { newest in
                 guard newest.isCopied, newest.number != shown.number else { return }
                 if !shown.hasFrame {
@@ -241,7 +241,7 @@ public final class Preview: Sendable {
                 cache.number = shown.number
             }
             let isPlaceholder = shown.isPlaceholder
-            let picture = cache.jpeg.map { EncodedPicture(jpeg: $0, isPlaceholder: isPlaceholder) }
+            let picture = cache.jpeg.map { EncodedFrame(jpeg: $0, isPlaceholder: isPlaceholder) }
             return (picture, shown.number, isNew)
         }
         if isNew { encodings.add(1, ordering: .relaxed) }
