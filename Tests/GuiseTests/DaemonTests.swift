@@ -192,7 +192,7 @@ import Track
             // Only a snapshot waits for the loop.
             for request in fixture.mailbox.takeCaptureRequests() { request.refuse("there is no picture") }
             do { _ = try answer.take() } catch {
-                // Nothing is taught, and no mask looks at things.
+                // Nothing is taught, and no mask recognises things.
                 #expect(["snapshot", "teach", "forget"].contains(name), "\(name): \(error)")
             }
         }

@@ -63,7 +63,7 @@ public enum MaskRequest: RequestGroup {
         case .masks:
             RequestHelp(
                 """
-                all masks: name, title, author, tags, `kind`, whether it `hides` faces, whether it looks at taught \
+                all masks: name, title, author, tags, `kind`, whether it `hides` faces, whether it recognises taught \
                 `things`, `worn`, and what can be set: `choices`
                 """)
         case .remove: RequestHelp(keys: "`mask`", "takes the mask off")
