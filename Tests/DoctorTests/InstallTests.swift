@@ -13,7 +13,8 @@ private final class Session {
 
     /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
-        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDryRun: Bool = false, hasEdited: Bool = false,
+        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDryRun: Bool = false,
+        hasEdited: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
     ) throws -> Installer {
         (said, ran, questions) = ([], [], 0)
