@@ -49,7 +49,7 @@ public struct Clip: FrameSource, ~Copyable {
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file; `missing` if ffmpeg is not
     ///   installed.
     public init(
-        path: String, named name: String? = nil, loop: Bool = false, within bounds: MediaLimits = .named
+        path: String, named name: String? = nil, loop: Bool = false, within bounds: MediaLimits = .userFile
     ) throws(Problem) {
         let file = try MediaFile(path: path, named: name ?? path, within: bounds)
         let decoder = try file.decode()
@@ -250,7 +250,7 @@ extension Clip {
     ///   - body: called once, with the picture.
     /// - Throws: what `Clip` throws for the file, and what `body` throws.
     public static func firstPicture(
-        of path: String, named name: String? = nil, within bounds: MediaLimits = .named,
+        of path: String, named name: String? = nil, within bounds: MediaLimits = .userFile,
         _ body: (borrowing FrameView) throws -> Void
     ) throws {
         var clip = try Clip(path: path, named: name, within: bounds)

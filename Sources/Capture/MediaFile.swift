@@ -20,15 +20,15 @@ public struct MediaLimits: Sendable {
 
     /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any
     /// length.
-    public static let named = MediaLimits(
+    public static let userFile = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
     /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
     /// that one photo does not delay the next by more than 5 s.
-    public static let received = MediaLimits(
+    public static let upload = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3)
     /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
     /// decoded.
-    public static let kept = MediaLimits(
+    public static let background = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60)
 }
 

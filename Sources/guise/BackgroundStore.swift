@@ -58,7 +58,7 @@ final class BackgroundStore: Sendable {
 
     /// A picture or clip in the form in which it is kept, and the extension of its name.
     private static func encode(_ path: String, called name: String?) throws -> (bytes: [UInt8], fileExtension: String) {
-        var clip = try Clip(path: path, named: name, within: .kept)
+        var clip = try Clip(path: path, named: name, within: .background)
         var clipEncoder: MotionJPEGEncoder?
         if !clip.isPhoto { clipEncoder = try MotionJPEGEncoder(clip.layout) }
         var first: [UInt8]?

@@ -24,7 +24,7 @@ final class PageService: PageBackend {
     /// The time to wait for a picture, because the camera may have to be opened first.
     private static let timeout = Duration.seconds(5)
     /// The maximum number of pixels of a photo. Masking a photo of this size takes half a gigabyte.
-    private static let maxPhotoPixels = MediaLimits.received.pixels
+    private static let maxPhotoPixels = MediaLimits.upload.pixels
     /// The JPEG quality of photos, which are looked at longer than a preview.
     private static let photoQuality = 92
 
