@@ -15,7 +15,7 @@ public struct Installer {
     /// The options of the command.
     public struct Options: Sendable {
         /// Only print what would be done.
-        public var isDry = false
+        public var isDryRun = false
         /// Also install or remove the virtual camera, which needs root.
         public var hasModule = true
         /// Also replace or remove files that the user has edited.
@@ -136,8 +136,8 @@ public struct Installer {
         if InstalledFile.state(of: there) == .edited, !options.hasEdited {
             return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
-        user.print("\(options.isDry ? "would write" : "wrote"): \(file.path)")
-        guard !options.isDry else { return }
+        user.print("\(options.isDryRun ? "would write" : "wrote"): \(file.path)")
+        guard !options.isDryRun else { return }
         let path = system.root + file.path
         do {
             try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
@@ -152,7 +152,7 @@ public struct Installer {
     private func startUnits(enabling: Bool = true) {
         let start = enabling ? ["enable", "--now", "guise.socket"] : ["start", "guise.socket"]
         let commands = [["daemon-reload"], start].map { ["systemctl", "--user"] + $0 }
-        if options.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
+        if options.isDryRun { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
         // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
@@ -279,7 +279,7 @@ public struct Installer {
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
         }
-        guard !options.isDry else { return true }
+        guard !options.isDryRun else { return true }
         guard let helper, let confirm = user.confirm else {
             user.print(
                 helper == nil
@@ -315,7 +315,7 @@ public struct Installer {
                 try remove("\(units)/\(link)")
             }
         }
-        if !options.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
+        if !options.isDryRun { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
         // The package's socket stays, and a request would start a daemon.
         if !system.isPackaged, let socket = system.socket {
@@ -352,7 +352,7 @@ public struct Installer {
     private func stopUnits() {
         let command = ["systemctl", "--user", "disable", "--now", "guise.socket", "guise.service"]
         guard system.has("\(system.unitFolder ?? "")/guise.socket") else { return }
-        if options.isDry { return user.print("would run: \(command.joined(separator: " "))") }
+        if options.isDryRun { return user.print("would run: \(command.joined(separator: " "))") }
         if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
@@ -361,8 +361,8 @@ public struct Installer {
         let files = FileManager.default
         // A dangling link counts as existing.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
-        user.print("\(options.isDry ? "would remove" : "removed"): \(path)")
-        guard !options.isDry else { return }
+        user.print("\(options.isDryRun ? "would remove" : "removed"): \(path)")
+        guard !options.isDryRun else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }

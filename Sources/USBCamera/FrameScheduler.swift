@@ -37,8 +37,8 @@ public struct FrameScheduler {
         var newest: UInt64 = 0
     }
 
-    /// The time after which a feeder that offers nothing counts as stalled, and its last picture is no longer shown.
-    static let stalled: UInt64 = 2_000_000_000
+    /// Nanoseconds after which a feeder that offers nothing counts as stalled, and its last picture is no longer shown.
+    static let stallTimeout: UInt64 = 2_000_000_000
 
     /// A camera that nobody reads or feeds.
     public init() {}
@@ -95,7 +95,7 @@ public struct FrameScheduler {
             (shown, self.pending) = (pending, nil)
             stream.newest = now
             picture = .slot(pending)
-        } else if let shown, now < offered + Self.stalled {
+        } else if let shown, now < offered + Self.stallTimeout {
             picture = .slot(shown)
         } else {
             unused = shown
@@ -118,12 +118,12 @@ public struct FrameScheduler {
         if pending != nil || isAbandoned {
             return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
         }
-        if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
+        if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.firstPictureTimeout }
         // Keeps a late picture of a source at the same rate from losing its turn to a repetition.
         let interval = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
         return stream.begun == 0 ? stream.started : stream.begun + interval
     }
 
-    /// How long a reader waits for the first picture of a feeder, which may have to open a camera or connect first.
-    static let patience: UInt64 = 1_000_000_000
+    /// Nanoseconds that a reader waits for a feeder's first picture: the feeder may have to connect or open a camera.
+    static let firstPictureTimeout: UInt64 = 1_000_000_000
 }

@@ -13,12 +13,13 @@ private final class Session {
 
     /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
-        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDry: Bool = false, hasEdited: Bool = false,
+        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDryRun: Bool = false,
+        hasEdited: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
     ) throws -> Installer {
         (said, ran, questions) = ([], [], 0)
         var options = Installer.Options()
-        (options.isDry, options.hasModule, options.hasEdited) = (isDry, hasModule, hasEdited)
+        (options.isDryRun, options.hasModule, options.hasEdited) = (isDryRun, hasModule, hasEdited)
         let user = Installer.Console(
             print: { self.said.append($0) },
             confirm: answer.map { answer in
@@ -170,14 +171,14 @@ private func home() throws -> Machine {
     machine.programs = [:]
     let before = machine.names
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true, isDry: true).install()
+    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).install()
     #expect(machine.names == before)
     #expect(session.ran.isEmpty && session.questions == 0)
     #expect(session.printed("would write: \(units)/guise.service"))
     #expect(session.printed("would run: systemctl --user enable --now guise.socket"))
     try session.installer(machine).install()
     let installed = machine.names
-    try session.installer(machine, answer: true, hasModule: true, isDry: true).uninstall()
+    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).uninstall()
     #expect(machine.names == installed)
     #expect(session.printed("would remove: \(units)/guise.service"))
 }

@@ -17,12 +17,12 @@ extension EndToEnd {
         deinit { guise.rest() }
 
         @Test func `commands put masks on and take them off`() throws {
-            #expect(try guise.guise("show", "santa-hat").out == "worn: santa-hat\n")
+            #expect(try guise.guise("wear", "santa-hat").out == "worn: santa-hat\n")
             #expect(try guise.guise("toggle", "santa-beard").out == "worn: santa-hat, santa-beard\n")
             #expect(try guise.guise("toggle", "santa-hat").out == "worn: santa-beard\n")
             #expect(try guise.guise("only", "crown").out == "worn: crown\n")
-            #expect(try guise.guise("show", "stubble").out == "worn: crown, stubble\n")
-            #expect(try guise.guise("hide", "crown").out == "worn: stubble\n")
+            #expect(try guise.guise("wear", "stubble").out == "worn: crown, stubble\n")
+            #expect(try guise.guise("remove", "crown").out == "worn: stubble\n")
             #expect(try guise.guise("next").out == "worn: sunglasses\n")
             #expect(try guise.guise("previous").out == "worn: stubble\n")
             #expect(try guise.guise("clear").out == "no mask is worn\n")
@@ -30,7 +30,7 @@ extension EndToEnd {
             let wrong = try guise.guise("toggle", "snata-hat")
             #expect(
                 wrong.code == 1 && wrong.lines == ["guise: no mask 'snata-hat'; did you mean 'santa-hat'?"], "\(wrong)")
-            #expect(try guise.guise("show", "name-tag").code == 0)
+            #expect(try guise.guise("wear", "name-tag").code == 0)
             let answer = try guise.guise("set", "name-tag", "text", "2025")
             #expect(answer.code == 0, "a number is a text, too: \(answer)")
         }

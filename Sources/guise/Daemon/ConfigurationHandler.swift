@@ -6,7 +6,7 @@ import JSON
 struct ConfigurationHandler {
     let store: ConfigurationStore
     let masks: MaskCatalog
-    let pictures: PictureStore
+    let pictures: BackgroundStore
     let history: ChangeHistory
 
     func handle(_ request: ConfigurationRequest) throws -> Answer {
