@@ -246,7 +246,14 @@ public struct Installer {
             ["systemd-sysusers", USBService.userFile], ["systemctl", "daemon-reload"],
             ["systemctl", "enable"] + USBService.units, ["systemctl", "restart", "\(USBService.name).service"],
         ]
-        return runAsRoot(commands)
+        guard runAsRoot(commands) else { return false }
+        // A daemon looks for the virtual cameras once, when it starts.
+        if !options.isDry, user.confirm != nil, rootHelper != nil,
+            system.run(["systemctl", "--user", "try-restart", "guise.service"]).text != nil
+        {
+            user.print("if guise.service was running, it has started again, and feeds the camera")
+        }
+        return true
     }
 
     private func uninstallCamera() {
@@ -270,11 +277,14 @@ public struct Installer {
         runAsRoot(commands)
     }
 
+    /// The program that runs others as root; nil if none is installed.
+    private var rootHelper: String? { ["sudo", "pkexec"].first { system.program($0) != nil } }
+
     /// Prints the commands, asks for confirmation, and runs them as root.
     /// - Returns: false if the user declined, or a command failed.
     @discardableResult
     private func runAsRoot(_ commands: [[String]]) -> Bool {
-        let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
+        let helper = rootHelper
         user.print("this needs root:")
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))

@@ -220,9 +220,11 @@ private func homeWithCamera() throws -> Machine {
 
 @Test func `the USB camera is offered first, and the loopback only if it is declined`() throws {
     let machine = try homeWithCamera()
+    machine.programs["systemctl --user try-restart guise.service"] = .text("")
     let session = Session()
     try session.installer(machine, answer: true, hasModule: true).install()
     #expect(session.questions == 1 && !session.printed("modprobe"))
+    #expect(session.printed("it has started again, and feeds the camera"))
     #expect(session.ran.allSatisfy { $0.first == "sudo" })
     // A service that starts as root runs a copy that only root can change.
     #expect(session.ran.first?.suffix(1) == ["/usr/local/libexec/guise/guise-camera"])
@@ -231,6 +233,7 @@ private func homeWithCamera() throws -> Machine {
     #expect(session.ran.last == ["sudo", "systemctl", "restart", "guise-camera.service"])
     try session.installer(machine, answer: false, hasModule: true).install()
     #expect(session.questions == 2 && session.ran.isEmpty && session.printed("/etc/modprobe.d/guise.conf"))
+    #expect(!session.printed("it has started again"))
     try session.installer(machine, answer: true, hasModule: false).install()
     #expect(session.questions == 0 && session.ran.isEmpty)
 }
