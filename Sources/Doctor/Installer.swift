@@ -259,17 +259,18 @@ public struct Installer {
     private func uninstallCamera() {
         let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !there.isEmpty else { return }
+        var removal = [["rm", "-f"] + there]
+        if there.contains(USBService.program) {
+            removal.append(["rmdir", "--ignore-fail-on-non-empty", USBService.program.parent])
+        }
         // The package's service has the same name and user, and takes over.
         guard !system.isPackaged else {
-            runAsRoot([
-                ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-                ["systemctl", "restart", "\(USBService.name).service"],
-            ])
+            runAsRoot(
+                removal + [["systemctl", "daemon-reload"], ["systemctl", "restart", "\(USBService.name).service"]])
             return
         }
-        var commands = [
-            ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-        ]
+        var commands =
+            [["systemctl", "disable", "--now"] + USBService.units] + removal + [["systemctl", "daemon-reload"]]
         let users = system.text("/etc/passwd") ?? ""
         if users.split(separator: "\n").contains(where: { $0.hasPrefix("\(USBService.name):") }) {
             commands.append(["userdel", USBService.name])

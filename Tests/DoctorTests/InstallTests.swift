@@ -258,6 +258,7 @@ private func homeWithCamera() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true).uninstall()
     let removed = session.ran.first { $0.contains("rm") } ?? []
     #expect(removed.count == 3 + 4, "\(removed)")
+    #expect(session.ran.contains(["sudo", "rmdir", "--ignore-fail-on-non-empty", "/usr/local/libexec/guise"]))
     #expect(session.ran.contains(["sudo", "userdel", "guise-camera"]))
     // A new version of the program is installed over the old one.
     try machine.put("/usr/local/libexec/guise/guise-camera", "an old program")
