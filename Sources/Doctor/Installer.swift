@@ -246,23 +246,31 @@ public struct Installer {
             ["systemd-sysusers", USBService.userFile], ["systemctl", "daemon-reload"],
             ["systemctl", "enable"] + USBService.units, ["systemctl", "restart", "\(USBService.name).service"],
         ]
-        return runAsRoot(commands)
+        guard runAsRoot(commands) else { return false }
+        // A daemon looks for the virtual cameras once, when it starts.
+        if !options.isDry, user.confirm != nil, rootHelper != nil,
+            system.run(["systemctl", "--user", "try-restart", "guise.service"]).text != nil
+        {
+            user.print("if guise.service was running, it has started again, and feeds the camera")
+        }
+        return true
     }
 
     private func uninstallCamera() {
         let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !there.isEmpty else { return }
+        var removal = [["rm", "-f"] + there]
+        if there.contains(USBService.program) {
+            removal.append(["rmdir", "--ignore-fail-on-non-empty", USBService.program.parent])
+        }
         // The package's service has the same name and user, and takes over.
         guard !system.isPackaged else {
-            runAsRoot([
-                ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-                ["systemctl", "restart", "\(USBService.name).service"],
-            ])
+            runAsRoot(
+                removal + [["systemctl", "daemon-reload"], ["systemctl", "restart", "\(USBService.name).service"]])
             return
         }
-        var commands = [
-            ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-        ]
+        var commands =
+            [["systemctl", "disable", "--now"] + USBService.units] + removal + [["systemctl", "daemon-reload"]]
         let users = system.text("/etc/passwd") ?? ""
         if users.split(separator: "\n").contains(where: { $0.hasPrefix("\(USBService.name):") }) {
             commands.append(["userdel", USBService.name])
@@ -270,11 +278,14 @@ public struct Installer {
         runAsRoot(commands)
     }
 
+    /// The program that runs others as root; nil if none is installed.
+    private var rootHelper: String? { ["sudo", "pkexec"].first { system.program($0) != nil } }
+
     /// Prints the commands, asks for confirmation, and runs them as root.
     /// - Returns: false if the user declined, or a command failed.
     @discardableResult
     private func runAsRoot(_ commands: [[String]]) -> Bool {
-        let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
+        let helper = rootHelper
         user.print("this needs root:")
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))

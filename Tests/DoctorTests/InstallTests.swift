@@ -221,9 +221,11 @@ private func homeWithCamera() throws -> Machine {
 
 @Test func `the USB camera is offered first, and the loopback only if it is declined`() throws {
     let machine = try homeWithCamera()
+    machine.programs["systemctl --user try-restart guise.service"] = .text("")
     let session = Session()
     try session.installer(machine, answer: true, hasModule: true).install()
     #expect(session.questions == 1 && !session.printed("modprobe"))
+    #expect(session.printed("it has started again, and feeds the camera"))
     #expect(session.ran.allSatisfy { $0.first == "sudo" })
     // A service that starts as root runs a copy that only root can change.
     #expect(session.ran.first?.suffix(1) == ["/usr/local/libexec/guise/guise-camera"])
@@ -232,6 +234,7 @@ private func homeWithCamera() throws -> Machine {
     #expect(session.ran.last == ["sudo", "systemctl", "restart", "guise-camera.service"])
     try session.installer(machine, answer: false, hasModule: true).install()
     #expect(session.questions == 2 && session.ran.isEmpty && session.printed("/etc/modprobe.d/guise.conf"))
+    #expect(!session.printed("it has started again"))
     try session.installer(machine, answer: true, hasModule: false).install()
     #expect(session.questions == 0 && session.ran.isEmpty)
 }
@@ -256,6 +259,7 @@ private func homeWithCamera() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true).uninstall()
     let removed = session.ran.first { $0.contains("rm") } ?? []
     #expect(removed.count == 3 + 4, "\(removed)")
+    #expect(session.ran.contains(["sudo", "rmdir", "--ignore-fail-on-non-empty", "/usr/local/libexec/guise"]))
     #expect(session.ran.contains(["sudo", "userdel", "guise-camera"]))
     // A new version of the program is installed over the old one.
     try machine.put("/usr/local/libexec/guise/guise-camera", "an old program")
