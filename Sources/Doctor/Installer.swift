@@ -248,7 +248,7 @@ public struct Installer {
         ]
         guard runAsRoot(commands) else { return false }
         // A daemon looks for the virtual cameras once, when it starts.
-        if !options.isDry, user.confirm != nil, rootHelper != nil,
+        if !options.isDryRun, user.confirm != nil, rootHelper != nil,
             system.run(["systemctl", "--user", "try-restart", "guise.service"]).text != nil
         {
             user.print("if guise.service was running, it has started again, and feeds the camera")
