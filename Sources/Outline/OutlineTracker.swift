@@ -92,6 +92,15 @@ public struct OutlineTracker: ~Copyable {
     /// Whether there was a main person in the last frame for which one was wanted.
     public private(set) var hasMainPerson = false
 
+    /// Whether a place showed the main person in that frame.
+    /// - Parameter point: in pixels of the frame.
+    public func showsMainPerson(at point: Point) -> Bool {
+        switch selector {
+        case .some(let selector): selector.isKept(at: point / cellSize)
+        case .none: false
+        }
+    }
+
     /// Frees all memory but a little, because no mask needs the outline.
     public mutating func release() {
         guard cells != nil || network != nil else { return }

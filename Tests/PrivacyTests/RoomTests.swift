@@ -163,6 +163,51 @@ import Testing
         }
     }
 
+    /// A face in the upper part of a person.
+    private func face(_ id: Int, of person: Person, scale: Float) -> Face {
+        let place = Point(Float(person.x + person.side / 2), Float(person.y + person.side / 4))
+        let head = HeadPlacement(x: [scale, 0, 0], y: [0, scale, 0], origin: place)
+        var face = Face.mean
+        (face.id, face.state, face.head, face.landmarks) = (id, .tracked, head, head.landmarks)
+        return face
+    }
+
+    /// Whether all of a person but the edge has the pattern's two brightnesses.
+    private func isWhole(_ frame: borrowing Frame, _ person: Person) -> Bool {
+        let luma = frame.view.luma
+        for y in person.y + 24..<person.y + person.side - 24 {
+            for x in person.x + 24..<person.x + person.side - 24 {
+                let sample = Int(luma.samples[y * luma.rowStride + x * luma.pixelStride])
+                if min(abs(sample - 66), abs(sample - 98)) > 3 { return false }
+            }
+        }
+        return true
+    }
+
+    /// After a short time the face has its number again, after a longer one another.
+    @Test(
+        arguments: [
+            layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), #""bystanders": true"#,
+        ], [1, 3])
+    func `somebody who turned away is the main person before and after, beside another of similar size`(
+        text: String, later: Int
+    ) throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var canvas = Canvas(Self.layout)
+        for number in 0..<30 {
+            let main = Person(x: 40 + 3 * number, y: 120, side: 200, isPatterned: true)
+            let other = Person(x: 520 - 2 * number, y: 40, side: 100, isPatterned: true)
+            var faces = [face(2, of: other, scale: 36)]
+            if !(5..<10).contains(number) { faces.append(face(number < 5 ? 1 : later, of: main, scale: 40)) }
+            fill(&canvas.frame, [main, other])
+            compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
+            let (isShown, seen) = (isWhole(canvas.frame, main), contrast(canvas.frame, in: other))
+            #expect(isShown && seen < 8, "frame \(number): \(isShown), \(seen)")
+        }
+    }
+
     @Test func `without the outline, bystanders are not recognisable either`() throws {
         let mask = try mask(#""bystanders": true"#, OutlineFile(path: "/nonexistent.tflite"), in: try ScratchFolder())
         #expect(mask.warnings.count == 1)
