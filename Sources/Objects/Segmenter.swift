@@ -161,7 +161,7 @@ struct Segmenter: ~Copyable {
         let (columns, rows) = (found.columns, found.rows)
         let count = columns * rows
         // Starts from the medians along the picture's edge, where things are rare.
-        let ring = max(2, rows / 10)
+        let ring = max(2, min(columns, rows) / 10)
         var start = SIMD4<Float>.zero
         for plane in 0..<3 {
             for i in histogram.indices { histogram[i] = 0 }
