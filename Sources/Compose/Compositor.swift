@@ -22,7 +22,7 @@ public struct Compositor: ~Copyable {
     private var largest: Int?
     /// The id of the person whose outline is the main one.
     private var mainPerson: Int?
-    /// All heads in the frame, for the outline.
+    /// The heads of all people in the frame, for the outline.
     private var heads: [OutlineHead] = []
     /// When the sizes of heads were measured last, in seconds by the source's clock.
     private var fitted: Double?
@@ -236,26 +236,30 @@ public struct Compositor: ~Copyable {
         canvas.restorePeople()
     }
 
-    /// Collects the heads in the frame. While the main person's face is lost, but not the outline, nobody else takes
-    /// that role: a person who turns away is still the one in the call, and has another number if that takes long.
+    /// Collects the heads of the people in the frame; cats are none. While the main person's face is lost, but not the
+    /// outline, nobody else takes that role: a person who turns away is still the one in the call, and has another
+    /// number if that takes long.
     private mutating func findHeads(_ outline: borrowing OutlineTracker) {
         let main = scene.trackedFaces.firstIndex { $0.face.id == mainPerson }
+        // The largest comes last.
+        let last = scene.trackedFaces.last { $0.face.kind == .human }?.face
         if !outline.hasMainPerson {
-            mainPerson = largest
-        } else if let main, let last = scene.trackedFaces.last?.face {
+            mainPerson = last?.id
+        } else if let main, let last {
             // While this face was lost, somebody else counted as the largest.
             if last.head.scale > Self.replacingRatio * scene.trackedFaces[main].face.head.scale { mainPerson = last.id }
         } else {
-            // Somebody who only passes in front had a face before. The largest of several comes last.
+            // Somebody who only passes in front had a face before.
             for i in scene.trackedFaces.indices
-            where people[scene.trackedFaces[i].slot].since == scene.time
+            where scene.trackedFaces[i].face.kind == .human
+                && people[scene.trackedFaces[i].slot].since == scene.time
                 && outline.showsMainPerson(at: scene.trackedFaces[i].face.head.origin)
             {
                 mainPerson = scene.trackedFaces[i].face.id
             }
         }
         heads.removeAll(keepingCapacity: true)
-        for i in scene.trackedFaces.indices {
+        for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.kind == .human {
             let face = scene.trackedFaces[i].face
             heads.append(
                 OutlineHead(center: face.head.origin, size: face.head.scale, isMain: face.id == mainPerson))

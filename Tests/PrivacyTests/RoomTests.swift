@@ -163,9 +163,9 @@ import Testing
         }
     }
 
-    /// A face in the upper part of a person.
-    private func face(_ id: Int, of person: Person, scale: Float) -> Face {
-        let place = Point(Float(person.x + person.side / 2), Float(person.y + person.side / 4))
+    /// A face in the middle of a person, a fraction of the height from the top.
+    private func face(_ id: Int, of person: Person, down: Float = 0.25, scale: Float) -> Face {
+        let place = Point(Float(person.x + person.side / 2), Float(person.y) + down * Float(person.side))
         let head = HeadPlacement(x: [scale, 0, 0], y: [0, scale, 0], origin: place)
         var face = Face.mean
         (face.id, face.state, face.head, face.landmarks) = (id, .tracked, head, head.landmarks)
@@ -202,6 +202,29 @@ import Testing
             var faces = [face(2, of: other, scale: 36)]
             if !(5..<10).contains(number) { faces.append(face(number < 5 ? 1 : later, of: main, scale: 40)) }
             fill(&canvas.frame, [main, other])
+            compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
+            let (isShown, seen) = (isWhole(canvas.frame, main), contrast(canvas.frame, in: other))
+            #expect(isShown && seen < 8, "frame \(number): \(isShown), \(seen)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), #""bystanders": true"#,
+        ])
+    func `a cat is nobody, even if its face is the largest`(text: String) throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var canvas = Canvas(Self.layout)
+        let main = Person(x: 100, y: 120, side: 200, isPatterned: true)
+        let other = Person(x: 480, y: 40, side: 100, isPatterned: true)
+        var cat = face(2, of: main, down: 0.8, scale: 60)
+        cat.kind = .cat
+        for number in 0..<10 {
+            fill(&canvas.frame, [main, other])
+            // It comes later, and stays while the person's face is lost.
+            let faces: [Face] = (number < 7 ? [face(1, of: main, scale: 40)] : []) + (number > 2 ? [cat] : [])
             compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
             let (isShown, seen) = (isWhole(canvas.frame, main), contrast(canvas.frame, in: other))
             #expect(isShown && seen < 8, "frame \(number): \(isShown), \(seen)")
