@@ -107,7 +107,7 @@ public struct Camera: FrameSource, ~Copyable {
             guard now - lastSign < Self.timeout else { throw stalled }
             return .nothing
         }
-        var time = clock.stamp(filled.time ?? now)
+        var time = clock.stamp(filled.time ?? now, arrival: now)
         time.captureTime = filled.time ?? now
         lastSign = now
         if !isNative { layout = decoded.layout }
@@ -224,17 +224,29 @@ extension Camera {
 /// A frame counter that gives each frame's number and time since the first.
 struct FrameClock {
     private var number = 0
-    private var first: Double?
-    private var last = 0.0
+    private var first = 0.0
+    private var last: (seconds: Double, arrival: Double)?
 
-    /// The time of a frame taken at `seconds`; never before the last one, since some loopbacks repeat frames with
-    /// older timestamps.
-    mutating func stamp(_ seconds: Double) -> FrameTime {
-        let start = first ?? seconds
-        first = start
-        last = max(last, seconds - start)
+    /// The least seconds between two frames.
+    private static let step = 0.001
+
+    /// The time of a frame; always after that of the last one, since a frame with the same time counts as the same
+    /// frame, whose outline of the people is known. Some loopbacks repeat frames with older timestamps, and those of
+    /// some cameras jump ahead and back: then the time goes on as the frames arrive.
+    /// - Parameters:
+    ///   - seconds: the driver's timestamp.
+    ///   - arrival: monotonic seconds.
+    mutating func stamp(_ seconds: Double, arrival: Double) -> FrameTime {
+        var time = 0.0
+        if let last {
+            time = seconds - first
+            if time < last.seconds + Self.step { time = last.seconds + max(Self.step, arrival - last.arrival) }
+        } else {
+            first = seconds
+        }
+        last = (time, arrival)
         defer { number += 1 }
-        return FrameTime(number: number, seconds: last)
+        return FrameTime(number: number, seconds: time)
     }
 }
 

@@ -35,7 +35,7 @@ public protocol FrameSource: ~Copyable, Sendable {
 public struct FrameTime: Equatable, Sendable {
     /// The index of the frame among those delivered, from 0; a camera's dropped frames leave no gap.
     public var number: Int
-    /// Seconds since the source's first frame, by the source's own clock.
+    /// Seconds since the source's first frame, by the source's own clock. No two frames of a source have the same.
     public var seconds: Double
     /// When the frame was taken, in seconds of the monotonic clock; nil if the source has no real time.
     public var captureTime: Double?

@@ -22,7 +22,7 @@ public struct Compositor: ~Copyable {
     private var largest: Int?
     /// The id of the person whose outline is the main one.
     private var mainPerson: Int?
-    /// All heads in the frame, for the outline.
+    /// The heads of all people in the frame, for the outline.
     private var heads: [OutlineHead] = []
     /// When the sizes of heads were measured last, in seconds by the source's clock.
     private var fitted: Double?
@@ -236,13 +236,30 @@ public struct Compositor: ~Copyable {
         canvas.restorePeople()
     }
 
-    /// Collects the heads in the frame. While the main person's face is lost, but not the outline, nobody else takes
-    /// that role: a person who turns away is still the one in the call.
+    /// Collects the heads of the people in the frame; cats are none. While the main person's face is lost, but not the
+    /// outline, nobody else takes that role: a person who turns away is still the one in the call, and has another
+    /// number if that takes long.
     private mutating func findHeads(_ outline: borrowing OutlineTracker) {
-        let isSeen = scene.trackedFaces.contains { $0.face.id == mainPerson }
-        if isSeen || !outline.hasMainPerson { mainPerson = largest }
+        let main = scene.trackedFaces.firstIndex { $0.face.id == mainPerson }
+        // The largest comes last.
+        let last = scene.trackedFaces.last { $0.face.kind == .human }?.face
+        if !outline.hasMainPerson {
+            mainPerson = last?.id
+        } else if let main, let last {
+            // While this face was lost, somebody else counted as the largest.
+            if last.head.scale > Self.replacingRatio * scene.trackedFaces[main].face.head.scale { mainPerson = last.id }
+        } else {
+            // Somebody who only passes in front had a face before.
+            for i in scene.trackedFaces.indices
+            where scene.trackedFaces[i].face.kind == .human
+                && people[scene.trackedFaces[i].slot].since == scene.time
+                && outline.showsMainPerson(at: scene.trackedFaces[i].face.head.origin)
+            {
+                mainPerson = scene.trackedFaces[i].face.id
+            }
+        }
         heads.removeAll(keepingCapacity: true)
-        for i in scene.trackedFaces.indices {
+        for i in scene.trackedFaces.indices where scene.trackedFaces[i].face.kind == .human {
             let face = scene.trackedFaces[i].face
             heads.append(
                 OutlineHead(center: face.head.origin, size: face.head.scale, isMain: face.id == mainPerson))
@@ -320,7 +337,7 @@ public struct Compositor: ~Copyable {
         arrivals += 1
         // Drawn by the person's id alone, whoever came before.
         var personRandom = SplitMix64(seed: seed, skipped: id - 1)
-        people[free] = PersonState(id: id, arrival: arrivals, draw: personRandom.next(), lastSeen: scene.time)
+        people[free] = PersonState(id: id, arrival: arrivals, draw: personRandom.next(), since: scene.time)
         for layer in 0..<states.count / slots { states[layer * slots + free] = LayerState() }
         return free
     }
@@ -400,7 +417,8 @@ private struct PersonState: Sendable {
     var arrival = 0
     /// A random number in 0..<1, drawn once per person.
     var draw: Float = 0
-    /// When the person was last seen, in seconds by the source's clock.
+    /// When the person came, and was last seen, in seconds by the source's clock.
+    private(set) var since: Double = 0
     var lastSeen: Double = 0
     var lightEstimator = LightEstimator()
     var expression = ExpressionState()
@@ -415,8 +433,9 @@ private struct PersonState: Sendable {
 
     init() {}
 
-    init(id: Int, arrival: Int, draw: Float, lastSeen: Double) {
-        (self.id, self.arrival, self.draw, self.lastSeen) = (id, arrival, draw, lastSeen)
+    init(id: Int, arrival: Int, draw: Float, since: Double) {
+        (self.id, self.arrival, self.draw) = (id, arrival, draw)
+        (self.since, lastSeen) = (since, since)
     }
 
     /// The filtered head placement, for drawing.

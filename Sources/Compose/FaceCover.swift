@@ -56,7 +56,7 @@ public struct FaceCover: ~Copyable {
     private var last: Double?
     /// The last time at which a face was tracked or missing, or the frame wasn't fully searched yet; seconds.
     private var lastDoubt = 0.0
-    /// Whether faces were there when the picture was turned, and none was found since.
+    /// Whether faces were there when the picture was turned, or before a gap, and none was found since.
     private var isDoubtful = false
 
     /// Side of a grid cell, and of a mosaic cell, relative to the picture's longer side. A face that fills the picture
@@ -100,7 +100,7 @@ public struct FaceCover: ~Copyable {
         isDoubtful = false
     }
 
-    /// Forgets where faces are, for a picture that is turned or mirrored from now on, but not that there are some.
+    /// Forgets where faces are, but not that there are some: the picture is turned or mirrored now, or was away.
     public mutating func forgetPlaces() {
         isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
         clear()
@@ -127,7 +127,8 @@ public struct FaceCover: ~Copyable {
         _ canvas: inout Canvas, faces: [Face], candidateHeads: [Rect], refuted: [Int], placement: Affine,
         hasSearchedAll: Bool, at time: Double
     ) -> Bool {
-        if last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
+        // After a gap, such as of a camera that stalled, somebody may still sit there unseen.
+        if last.map({ time < $0 || time > $0 + 2 }) ?? false { forgetPlaces() }
         if last == nil { lastDoubt = time }
         last = time
         share = 0

@@ -22,8 +22,8 @@ struct Contour {
             x >= 0 && y >= 0 && x < columns && y < rows && segmenter.marks.cells[y * columns + x] == region.mark
         }
         // The topmost cell of the region, leftmost of its row.
-        let top = Int((region.box.y / segmenter.step).rounded())
-        let left = Int((region.box.x / segmenter.step).rounded())
+        let top = Int((region.box.y / segmenter.step.y).rounded())
+        let left = Int((region.box.x / segmenter.step.x).rounded())
         guard let first = (left..<columns).first(where: { isIn($0, top) }) else { return }
         let steps: [8 of SIMD2<Int>] = [
             [1, 0], [1, 1], [0, 1], [-1, 1], [-1, 0], [-1, -1], [0, -1], [1, -1],

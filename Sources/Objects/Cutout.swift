@@ -41,23 +41,23 @@ public struct Cutout: Equatable, Sendable {
         let (cells, columns, rows) = (segmenter.marks.cells.span, segmenter.marks.columns, segmenter.marks.rows)
         // Where the thing can be: its box and a cell around it.
         let (step, box) = (segmenter.step, region.box)
-        let first = Point(max(0, box.x - step), max(0, box.y - step))
+        let first = Point(max(0, box.x - step.x), max(0, box.y - step.y))
         let last = Point(
-            min(Float(layout.width - 1), box.x + box.width + step),
-            min(Float(layout.height - 1), box.y + box.height + step))
+            min(Float(layout.width - 1), box.x + box.width + step.x),
+            min(Float(layout.height - 1), box.y + box.height + step.y))
         for i in mask.indices { mask[i] = 0 }
         for row in 0..<Self.side {
             let pointY = region.center.y + (Float(row) - half) * scale
             guard pointY >= first.y, pointY < last.y else { continue }
             let light = segmenter.light(alongRow: pointY)
-            let cellY = pointY / step - 0.5
+            let cellY = pointY / step.y - 0.5
             let cy = Int(cellY.rounded(.down))
             let fy = cellY - Float(cy)
             for column in 0..<Self.side {
                 let pointX = region.center.x + (Float(column) - half) * scale
                 guard pointX >= first.x, pointX < last.x else { continue }
                 // The cells' marks, smoothed by bilinear interpolation.
-                let cellX = pointX / step - 0.5
+                let cellX = pointX / step.x - 0.5
                 let cx = Int(cellX.rounded(.down))
                 let fx = cellX - Float(cx)
                 func isThing(_ x: Int, _ y: Int) -> Float {

@@ -30,8 +30,8 @@ struct Segmenter: ~Copyable {
     private(set) var marks: Bitmap
     /// The layout of the pictures.
     let layout: FrameLayout
-    /// Pixels per cell.
-    let step: Float
+    /// Pixels per cell, across and down: cells are nearly square, but both counts are even.
+    let step: Point
 
     private var scaler: FrameScaler
     private var picture: Frame
@@ -81,10 +81,10 @@ struct Segmenter: ~Copyable {
     init(_ layout: FrameLayout) {
         self.layout = layout
         let (width, height) = (Float(layout.width), Float(layout.height))
-        let step = max(1, (width * height / Self.cellCount).squareRoot())
-        let columns = max(16, Int(width / step) & ~1)
-        let rows = max(16, Int(height / step) & ~1)
-        self.step = width / Float(columns)
+        let side = max(1, (width * height / Self.cellCount).squareRoot())
+        let columns = max(16, Int(width / side) & ~1)
+        let rows = max(16, Int(height / side) & ~1)
+        step = Point(width, height) / Point(Float(columns), Float(rows))
         let small = FrameLayout(width: columns, height: rows, format: .i444, range: .full)
         scaler = FrameScaler(
             from: layout, PixelRect(x: 0, y: 0, width: layout.width, height: layout.height), to: small,
@@ -161,7 +161,7 @@ struct Segmenter: ~Copyable {
         let (columns, rows) = (found.columns, found.rows)
         let count = columns * rows
         // Starts from the medians along the picture's edge, where things are rare.
-        let ring = max(2, rows / 10)
+        let ring = max(2, min(columns, rows) / 10)
         var start = SIMD4<Float>.zero
         for plane in 0..<3 {
             for i in histogram.indices { histogram[i] = 0 }
@@ -277,17 +277,17 @@ struct Segmenter: ~Copyable {
             let middle = SIMD2(Float(sum.x), Float(sum.y)) / Float(region.area)
             region.center = (middle + 0.5) * step
             region.box = Rect(
-                x: Float(left) * step, y: Float(top) * step, width: Float(right - left + 1) * step,
-                height: Float(bottom - top + 1) * step)
+                x: Float(left) * step.x, y: Float(top) * step.y, width: Float(right - left + 1) * step.x,
+                height: Float(bottom - top + 1) * step.y)
             var largest: Float = 0
             for row in top...bottom {
                 for column in left...right where found.cells[row * columns + column] == next {
-                    let d = SIMD2(Float(column), Float(row)) - middle
+                    let d = (SIMD2(Float(column), Float(row)) - middle) * step
                     largest = max(largest, (d * d).sum())
                     if !region.isCutOff { marks.cells[row * columns + column] = next }
                 }
             }
-            region.radius = (largest.squareRoot() + 0.5) * step
+            region.radius = largest.squareRoot() + step.max() / 2
             if !region.isCutOff || !removingHands { regions.append(region) }
             next += 1
         }

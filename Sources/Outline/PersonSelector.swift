@@ -55,6 +55,16 @@ struct PersonSelector: ~Copyable {
         unsafe kept.base.update(repeating: 0, count: kept.count)
     }
 
+    /// Whether a place was the main person's when that was selected last.
+    /// - Parameter place: in cells.
+    func isKept(at place: Point) -> Bool {
+        let (columns, rows) = (DownsampledFrame.columns, DownsampledFrame.rows)
+        guard isKeeping, (0..<Float(columns)).contains(place.x), (0..<Float(rows)).contains(place.y) else {
+            return false
+        }
+        return unsafe kept.base[Int(place.y) * columns + Int(place.x)] > 0.5
+    }
+
     /// Selects the main person: by the head; else the one who overlaps most with the one before; else the largest.
     /// - Parameter cell: the size of a cell, pixels.
     mutating func select(_ mask: borrowing VectorBuffer<Float>, _ heads: borrowing [OutlineHead], cell: Point) {

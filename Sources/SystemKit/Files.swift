@@ -159,11 +159,9 @@ public func isFolder(_ path: String) -> Bool {
 /// The folder at a path, or the nearest one above it that exists; nil if that is the root, or no folder of a relative
 /// path exists.
 public func nearestFolder(to path: String) -> String? {
-    var folder = path[...]
-    while !folder.isEmpty, !isFolder(String(folder)) {
-        folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
-    }
-    return folder.isEmpty ? nil : String(folder)
+    var folder = path
+    while !folder.isEmpty, !isFolder(folder) { folder = parentFolder(of: folder) }
+    return folder.isEmpty ? nil : folder
 }
 
 /// A file's identity, size and modification time, which show whether an editor changed or replaced it.
@@ -264,7 +262,7 @@ public func fileName(of path: String) -> String {
         ?? path
 }
 
-/// The folder of an absolute path; empty for one in the root.
+/// The folder of a path; empty for one in the root, and for a relative path without a folder.
 public func parentFolder(of path: String) -> String {
     path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(Substring(path.utf8[..<$0])) } ?? ""
 }
@@ -307,10 +305,10 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
 /// - Throws: as `makeOwnFolder`.
 public func makeOwnFolders(_ path: String) throws(Problem) {
     var missing: [String] = []
-    var folder = path[...]
-    while !folder.isEmpty, !isFolder(String(folder)) {
-        missing.append(String(folder))
-        folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+    var folder = path
+    while !folder.isEmpty, !isFolder(folder) {
+        missing.append(folder)
+        folder = parentFolder(of: folder)
     }
     for folder in missing.reversed() { try makeOwnFolder(folder) }
 }

@@ -264,13 +264,20 @@ import Track
                     time: 0.25, faces: [ada], light: PixelRect(x: 138, y: 78, width: 42, height: 42), mayBeSeen: true),
             ]),
         Story(
-            name: "after a gap of more than two seconds everything is forgotten",
+            name: "after a gap of more than two seconds all places are forgotten",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 2.5, faces: [], mayBeSeen: false),
                 Step(time: 2.75, faces: [bob], mayBeSeen: true),
             ]),
+        Story(
+            name: "somebody who was there before a gap is waited for half a minute",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 3, faces: [], hasSearchedAll: false, mayBeSeen: false),
+            ] + (2...16).map { Step(time: 2 * Double($0), faces: [], mayBeSeen: false) }
+                + [Step(time: 33.25, faces: [], mayBeSeen: true)]),
         Story(
             name: "a gap of two seconds is ignored",
             steps: [
@@ -279,7 +286,7 @@ import Track
                 Step(time: 2.25, faces: [], mayBeSeen: false, covered: [head]),
             ]),
         Story(
-            name: "when time goes back everything is forgotten",
+            name: "when time goes back all places are forgotten",
             steps: [
                 Step(time: 5, faces: [ada], mayBeSeen: true),
                 Step(time: 5.25, faces: [], mayBeSeen: true, covered: [head]),

@@ -48,6 +48,21 @@ private func lessons(_ thing: DrawnThing, seed: Int = 1, count: Int = 3) -> [Cut
         #expect(loaded.things.match(other) == nil)
     }
 
+    @Test func `a name with accents is one name, however they are spelled`() throws {
+        let (whole, parts) = ("caf\u{e9}", "cafe\u{301}")
+        #expect(try library.teach(parts, lessons(card)) == 3)
+        #expect(try library.teach(whole, lessons(card, seed: 2, count: 1)) == 4)
+        #expect(library.things.map(\.pictures) == [4])
+        let (found, folder) = (try library.folder(of: whole), scratch.path("Things"))
+        #expect(found.utf8.elementsEqual("\(folder)/\(parts)".utf8))
+    }
+
+    @Test func `a name may begin with an accent`() throws {
+        let name = "\u{301}x"
+        #expect(try library.teach(name, lessons(card, count: 1)) == 1)
+        #expect(reloaded.things.map(\.name) == [name])
+    }
+
     @Test func `a thing has one name`() throws {
         _ = try library.teach("red", lessons(card))
         let refused = problem("crimson", lessons(card, seed: 3))

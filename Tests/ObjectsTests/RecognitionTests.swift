@@ -206,6 +206,30 @@ private struct Lessons {
         #expect(collected.withLock { $0 } == 2 && !recognizer.isLearning)
     }
 
+    @Test func `A thing's place is right in a picture whose cells are not quite square`() throws {
+        var picture = DrawnPicture()
+        (picture.width, picture.height) = (260, 1000)
+        let center = Point(130, 880)
+        picture.things = [(DrawnThing(.card, 0), DrawnPose(center: center, scale: 60, angle: 0.4, shadow: 0))]
+        let frame = picture.frame()
+        var segmenter = Segmenter(frame.layout)
+        segmenter.update(frame.view)
+        let regions = segmenter.regions
+        let region = try #require(regions.first)
+        #expect((region.center - center).length < 5)
+        #expect((region.box.center - center).length < 5)
+    }
+
+    @Test(arguments: [(100, 1000), (1000, 100)])
+    func `A picture of any shape is searched, such as a long screenshot`(width: Int, height: Int) {
+        var picture = DrawnPicture()
+        (picture.width, picture.height) = (width, height)
+        let center = Point(Float(width), Float(height)) / 2
+        picture.things = [(DrawnThing(.card, 0), DrawnPose(center: center, scale: 25, angle: 0.4, shadow: 0))]
+        let found = ThingFinder.cutouts(of: picture.frame().view)
+        #expect(found.count == 1)
+    }
+
     @Test(arguments: [PixelFormat.yuyv, .nv12, .i444])
     func `A frame of any format is searched`(format: PixelFormat) throws {
         let frame = DrawnPicture.lesson(DrawnThing(.card, 1), 0, seed: 3).frame(format)

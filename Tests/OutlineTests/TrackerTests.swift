@@ -233,6 +233,17 @@ struct Stage {
         #expect(again == runs, "the same frame again")
     }
 
+    @Test func `the network runs as often if the times of frames vary by some milliseconds`() {
+        var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
+        var outline = OutlineTracker()
+        for number in 0..<30 {
+            stage.corner.x = 100 + number * 83 % 200
+            outline.update(stage.frame, model, at: Double(number) / 30 + (number % 2 == 0 ? 0 : 0.004))
+        }
+        let runs = outline.runs
+        #expect(runs == 30)
+    }
+
     @Test func `while frames are late the network runs at most 8 times a second, and the room stays hidden`() {
         var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
         var outline = OutlineTracker()

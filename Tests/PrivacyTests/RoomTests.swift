@@ -163,6 +163,74 @@ import Testing
         }
     }
 
+    /// A face in the middle of a person, a fraction of the height from the top.
+    private func face(_ id: Int, of person: Person, down: Float = 0.25, scale: Float) -> Face {
+        let place = Point(Float(person.x + person.side / 2), Float(person.y) + down * Float(person.side))
+        let head = HeadPlacement(x: [scale, 0, 0], y: [0, scale, 0], origin: place)
+        var face = Face.mean
+        (face.id, face.state, face.head, face.landmarks) = (id, .tracked, head, head.landmarks)
+        return face
+    }
+
+    /// Whether all of a person but the edge has the pattern's two brightnesses.
+    private func isWhole(_ frame: borrowing Frame, _ person: Person) -> Bool {
+        let luma = frame.view.luma
+        for y in person.y + 24..<person.y + person.side - 24 {
+            for x in person.x + 24..<person.x + person.side - 24 {
+                let sample = Int(luma.samples[y * luma.rowStride + x * luma.pixelStride])
+                if min(abs(sample - 66), abs(sample - 98)) > 3 { return false }
+            }
+        }
+        return true
+    }
+
+    /// After a short time the face has its number again, after a longer one another.
+    @Test(
+        arguments: [
+            layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), #""bystanders": true"#,
+        ], [1, 3])
+    func `somebody who turned away is the main person before and after, beside another of similar size`(
+        text: String, later: Int
+    ) throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var canvas = Canvas(Self.layout)
+        for number in 0..<30 {
+            let main = Person(x: 40 + 3 * number, y: 120, side: 200, isPatterned: true)
+            let other = Person(x: 520 - 2 * number, y: 40, side: 100, isPatterned: true)
+            var faces = [face(2, of: other, scale: 36)]
+            if !(5..<10).contains(number) { faces.append(face(number < 5 ? 1 : later, of: main, scale: 40)) }
+            fill(&canvas.frame, [main, other])
+            compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
+            let (isShown, seen) = (isWhole(canvas.frame, main), contrast(canvas.frame, in: other))
+            #expect(isShown && seen < 8, "frame \(number): \(isShown), \(seen)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), #""bystanders": true"#,
+        ])
+    func `a cat is nobody, even if its face is the largest`(text: String) throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var canvas = Canvas(Self.layout)
+        let main = Person(x: 100, y: 120, side: 200, isPatterned: true)
+        let other = Person(x: 480, y: 40, side: 100, isPatterned: true)
+        var cat = face(2, of: main, down: 0.8, scale: 60)
+        cat.kind = .cat
+        for number in 0..<10 {
+            fill(&canvas.frame, [main, other])
+            // It comes later, and stays while the person's face is lost.
+            let faces: [Face] = (number < 7 ? [face(1, of: main, scale: 40)] : []) + (number > 2 ? [cat] : [])
+            compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
+            let (isShown, seen) = (isWhole(canvas.frame, main), contrast(canvas.frame, in: other))
+            #expect(isShown && seen < 8, "frame \(number): \(isShown), \(seen)")
+        }
+    }
+
     @Test func `without the outline, bystanders are not recognisable either`() throws {
         let mask = try mask(#""bystanders": true"#, OutlineFile(path: "/nonexistent.tflite"), in: try ScratchFolder())
         #expect(mask.warnings.count == 1)

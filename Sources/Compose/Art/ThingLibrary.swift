@@ -38,6 +38,10 @@ public final class ThingLibrary: Sendable {
         return entries(of: folder).filter { $0.isFileName && isFolder("\(folder)/\($0)") }
     }
 
+    /// A taught thing's name as its folder has it, which may spell letters with accents in another way; nil if there is
+    /// none of that name.
+    private func taughtName(_ name: String) -> String? { names.first { $0 == name } }
+
     private func pictures(of name: String) -> [String] {
         guard let folder else { return [] }
         return entries(of: "\(folder)/\(name)").filter { $0.hasSuffix(".png") && $0.isFileName }
@@ -115,8 +119,9 @@ public final class ThingLibrary: Sendable {
     /// - Parameter count: the number of pictures to add.
     public func checkRoom(for name: String, adding count: Int) throws(Problem) {
         try Self.check(name: name)
-        let (names, before) = (names, pictures(of: name).count)
-        guard names.contains(name) || names.count < Self.maxThings else {
+        let (names, taught) = (names, taughtName(name))
+        let before = taught.map { pictures(of: $0).count } ?? 0
+        guard taught != nil || names.count < Self.maxThings else {
             throw Problem(
                 .invalid, "\(names.count) things are taught already, the limit is \(Self.maxThings)",
                 fix: "forget one first: `guise forget NAME`")
@@ -142,7 +147,8 @@ public final class ThingLibrary: Sendable {
         return try teaching.withLock { _ in
             defer { ArtReader.shutDown() }
             try checkRoom(for: name, adding: cutouts.count)
-            let before = pictures(of: name)
+            let own = taughtName(name) ?? name
+            let before = pictures(of: own)
             let known = load().things
             for cutout in cutouts {
                 if let match = known.match(try recognizer.describe(cutout)), known.things[match.thing].name != name {
@@ -152,7 +158,7 @@ public final class ThingLibrary: Sendable {
                         fix: "`guise forget \(other)` first, or teach it as '\(other)'")
                 }
             }
-            return try save(cutouts, as: name, beside: before, in: folder)
+            return try save(cutouts, as: own, beside: before, in: folder)
         }
     }
 
@@ -183,13 +189,13 @@ public final class ThingLibrary: Sendable {
     /// The folder of a taught thing, to forget it.
     /// - Throws: `missing` if there is none of that name.
     public func folder(of name: String) throws(Problem) -> String {
-        guard let folder, names.contains(name) else {
+        guard let folder, let taught = taughtName(name) else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             throw Problem(
                 .missing, "nothing is taught as '\(brief(name))'",
                 fix: hint ?? (names.isEmpty ? "teach something with `guise teach NAME`" : "see `guise things`"))
         }
-        return "\(folder)/\(name)"
+        return "\(folder)/\(taught)"
     }
 }
 
