@@ -54,6 +54,20 @@ struct CommandTests {
         #expect(QuickCommand(words)?.command == nil)
     }
 
+    @Test func `a negative number is a value, and no option`() throws {
+        for words in [["camera", "pan", "-3600"], ["camera", "pan", "-3600", "--json"]] {
+            let command = try #require(try Guise.parseAsRoot(Guise.withNegativeNumbers(words)) as? CameraCommand)
+            #expect(command.request == .device(.setControl("pan", "-3600")))
+            #expect(command.json == (words.count == 4))
+        }
+        let set = try #require(
+            try Guise.parseAsRoot(Guise.withNegativeNumbers(["set", "faces.max", "-1"])) as? SetCommand)
+        #expect(set.request.json["value"]?.text == "-1")
+        for words in [[], ["camera", "pan", "--", "-1"], ["camera", "--reset"], ["bench", "--frames", "-1"]] {
+            #expect(Guise.withNegativeNumbers(words) == words)
+        }
+    }
+
     @Test func `the documentation names every command`() throws {
         let text = try String(contentsOfFile: Fixtures.inPackage("docs/usage.md"), encoding: .utf8)
         // Only the lines that show commands: prose has most of these words too.
