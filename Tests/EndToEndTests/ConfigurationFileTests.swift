@@ -78,6 +78,18 @@ extension EndToEnd {
             #expect(!outcome.out.contains("Ada") && outcome.out.contains(#""text": "left out""#))
         }
 
+        @Test(arguments: [
+            (#""masks": ["santaa"]"#, "did you mean 'santa'?"), (#""start": "look:none""#, "the look 'none'"),
+            (#""masks": ["odd"]"#, "guise masks odd"),
+        ])
+        func `the doctor finds what is worn at the start and not there`(setting: String, words: String) throws {
+            try scratch.write("{", "config/guise/Masks/odd/mask.json")
+            try scratch.write("{\(setting)}", "config/guise/config.json")
+            let outcome = try scratch.guise("doctor")
+            let line = try #require(outcome.out.split(separator: "\n").first { $0.contains("  config ") }, "\(outcome)")
+            #expect(line.hasPrefix("error ") && line.contains(words), "\(line)")
+        }
+
         @Test func `a configuration given by --config must exist`() throws {
             let outcome = try scratch.guise("run", "--config", "none.json")
             #expect(outcome.code == 1 && outcome.errors.contains("none.json does not exist"), "\(outcome)")
