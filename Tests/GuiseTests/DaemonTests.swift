@@ -477,11 +477,12 @@ import Track
         #expect(try fixture.worn(.mask(.hide("ad-room"))) == [])
     }
 
-    @Test func `a hiding mask that is put on by name is not transparent`() throws {
+    @Test(arguments: [MaskRequest.wear(["pixelate"]), .only("pixelate")])
+    func `a hiding mask that is put on by name is not transparent`(request: MaskRequest) throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.show("pixelate")))
         _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0)))
-        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        _ = try fixture.ask(.mask(request))
         #expect(fixture.loader.selections.map(\.opacity) == [1])
     }
 
