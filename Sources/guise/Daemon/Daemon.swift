@@ -67,7 +67,7 @@ final class Daemon: RequestResponder {
         devices = DeviceHandler(
             mailbox: mailbox, configuration: configuration, history: history, cameras: cameras, onChange: requestSaving)
         configurations = ConfigurationHandler(
-            store: configuration, masks: catalog, pictures: pageService.pictures, history: history)
+            store: configuration, masks: catalog, pictures: pageService.pictures, history: history, looks: lookStore)
         service = ServiceHandler(
             status: status, mailbox: mailbox, pageService: pageService, configuration: configuration,
             shared: context.paths.shared)
