@@ -85,7 +85,7 @@ struct CommandTests {
         let reply: WornReply = try JSON([
             "masks": [JSON(["name": "blur", "opacity": 1, "choices": JSON([:])])], "kept": ["blur"],
         ]).decoded()
-        #expect(reply.line == "worn: blur (to show faces again: guise hide blur)")
+        #expect(reply.line == "worn: blur (to take off what hides: guise hide blur)")
         let swapped: WornReply = try JSON([
             "masks": [JSON(["name": "crown", "opacity": 1, "choices": JSON([:])])], "replaced": ["top"],
         ]).decoded()

@@ -16,8 +16,8 @@ extension LooksReply: PrintableReply {
 
 extension HistoryReply: PrintableReply {
     var line: String? {
-        // What hides faces stays on: it takes its own command.
-        let said = worn.kept == nil ? change : "\(change), except what hides faces"
+        // What hides faces or the room stays on: it takes its own command.
+        let said = worn.kept == nil ? change : "\(change), except what hides"
         return ([said, worn.line ?? ""] + notes).joined(separator: "; ")
     }
 }
