@@ -54,6 +54,18 @@ struct CommandTests {
         #expect(QuickCommand(words)?.command == nil)
     }
 
+    @Test func `a file as the camera is named by its path from the root`() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: ".")
+        let file = try #require(names.first { $0.contains(".") && !$0.hasPrefix(".") })
+        let folder = FileManager.default.currentDirectoryPath
+        for (word, device) in [
+            (file, "\(folder)/\(file)"), ("./\(file)", "\(folder)/\(file)"), ("./none.mp4", "./none.mp4"),
+            ("USB 2.0 Camera", "USB 2.0 Camera"), ("sample", "sample"),
+        ] {
+            #expect(try UseCommand.parse([word]).request == .device(.use(device)), "\(word)")
+        }
+    }
+
     @Test func `a negative number is a value, and no option`() throws {
         for words in [["camera", "pan", "-3600"], ["camera", "pan", "-3600", "--json"]] {
             let command = try #require(try Guise.parseAsRoot(Guise.withNegativeNumbers(words)) as? CameraCommand)
