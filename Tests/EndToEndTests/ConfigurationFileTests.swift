@@ -65,8 +65,13 @@ extension EndToEnd {
 
         @Test func `the report for a bug has no names and no texts`() throws {
             try scratch.write(
-                #"{"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}}], "output": {"rate": 24}}"#,
-                "config/guise/config.json")
+                #"""
+                {"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}},
+                           {"name": "stamps",
+                            "choices": {"items": "[{\"text\": \"Ada\", \"at\": [0, 0], \"size\": 1}]"}},
+                           {"name": "background-picture", "choices": {"picture": "Ada in Rome.jpg"}}],
+                 "output": {"rate": 24}}
+                """#, "config/guise/config.json")
             let outcome = try scratch.guise("report")
             #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
             #expect(outcome.out.hasPrefix("guise 0."), "\(outcome)")
