@@ -59,7 +59,7 @@ final class Daemon: RequestResponder {
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
-        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
+        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks, configuration: configuration)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout, onChange: requestSaving)
