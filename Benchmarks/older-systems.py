@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures Guise where the older systems that it follows left figures, and prints the tables of docs/older-systems.md.
+"""Measures Guise where the older systems that it follows left figures, and prints the tables of docs/seeds.md.
 
     older-systems.py GUISE DATA          40 of the labelled photos; up to five minutes
     older-systems.py GUISE DATA --all    all labelled photos for time, faces, eyes and mouth; two minutes more

@@ -18,7 +18,7 @@ export async function useAsBackground(file, mask = library.worn.map(({ name }) =
     if (!added) return;
     // Before it is worn, so that the list of pictures has it.
     await attempt(library.refresh());
-    if (!library.isWorn(mask) && !await library.change("show", { mask })) return;
+    if (!library.isWorn(mask) && !await library.change("wear", { masks: [mask] })) return;
     await library.change("set", { mask, key: "picture", value: added });
 }
 

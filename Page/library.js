@@ -102,7 +102,7 @@ export async function change(request, keys) {
 
 /// Says that a mask which hides faces stays on, whatever was asked, and offers the one way to take it off.
 export function sayStays(name) {
-    const takeOff = toastButton(t("Take it off"), () => change("hide", { mask: name }));
+    const takeOff = toastButton(t("Take it off"), () => change("remove", { mask: name }));
     toast(t("{mask} hides faces and stays on.", { mask: title(name) }), { actions: [takeOff] });
 }
 
@@ -113,7 +113,7 @@ export function onAnswer(listener) { answerListeners.add(listener); }
 /// Puts a mask on in place of those of its kind, or on top of them, or takes it off.
 export const wear = (name) => change("wear", { masks: [name] });
 export const add = (name) => change("add", { masks: [name] });
-export const toggle = (name) => isWorn(name) ? change("hide", { mask: name }) : wear(name);
+export const toggle = (name) => isWorn(name) ? change("remove", { mask: name }) : wear(name);
 export const order = (names) => change("order", { masks: names });
 
 // MARK: looks and favourites

@@ -21,5 +21,6 @@ export const isOn = (entry) => entry.kind === "mask" ? library.isWorn(entry.name
 export function use(entry) {
     if (entry.kind === "look") return library.wearLook(entry.name);
     if (!library.isWorn(entry.name)) return library.wear(entry.name);
-    return library.all.get(entry.name)?.hides ? library.sayStays(entry.name) : library.change("hide", { mask: entry.name });
+    if (library.all.get(entry.name)?.hides) return library.sayStays(entry.name);
+    return library.change("remove", { mask: entry.name });
 }

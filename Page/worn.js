@@ -73,7 +73,7 @@ function makeRow(name) {
         choices.hidden = !choices.hidden;
         more.setAttribute("aria-expanded", String(!choices.hidden));
     };
-    off.onclick = () => library.change("hide", { mask: name });
+    off.onclick = () => library.change("remove", { mask: name });
     grip.onkeydown = (event) => {
         const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
         if (!step) return;

@@ -45,13 +45,13 @@ public struct Clip: FrameSource, ~Copyable {
     /// - Parameters:
     ///   - name: what messages call the file; nil: its path.
     ///   - loop: whether to restart at the end, forever; a photo is delivered again and again.
-    ///   - bounds: resource limits of the decoders.
+    ///   - limits: resource limits of the decoders.
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file; `missing` if ffmpeg is not
     ///   installed.
     public init(
-        path: String, named name: String? = nil, loop: Bool = false, within bounds: MediaLimits = .named
+        path: String, named name: String? = nil, loop: Bool = false, within limits: MediaLimits = .userFile
     ) throws(Problem) {
-        let file = try MediaFile(path: path, named: name ?? path, within: bounds)
+        let file = try MediaFile(path: path, named: name ?? path, within: limits)
         let decoder = try file.decode()
         let layout = FrameLayout(
             width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
@@ -246,14 +246,14 @@ extension Clip {
     /// Lends the first picture of a photo or clip, once it is decoded.
     /// - Parameters:
     ///   - name: what messages call the file; nil: its path.
-    ///   - bounds: resource limits of the decoders.
+    ///   - limits: resource limits of the decoders.
     ///   - body: called once, with the picture.
     /// - Throws: what `Clip` throws for the file, and what `body` throws.
     public static func firstPicture(
-        of path: String, named name: String? = nil, within bounds: MediaLimits = .named,
+        of path: String, named name: String? = nil, within limits: MediaLimits = .userFile,
         _ body: (borrowing FrameView) throws -> Void
     ) throws {
-        var clip = try Clip(path: path, named: name, within: bounds)
+        var clip = try Clip(path: path, named: name, within: limits)
         _ = try clip.withNextFrame { view, _ in try body(view) }
     }
 }

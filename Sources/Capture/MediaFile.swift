@@ -20,15 +20,15 @@ public struct MediaLimits: Sendable {
 
     /// The limits for files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any
     /// length.
-    public static let named = MediaLimits(
+    public static let userFile = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
     /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
     /// that one photo does not delay the next by more than 5 s.
-    public static let received = MediaLimits(
+    public static let upload = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3)
     /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
     /// decoded.
-    public static let kept = MediaLimits(
+    public static let background = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60)
 }
 
@@ -56,19 +56,19 @@ struct MediaFile: ~Copyable {
     /// The maximum width and height, pixels. No camera's picture is larger, and memory would run short.
     static let largestSide = 16384
 
-    private let bounds: MediaLimits
+    private let limits: MediaLimits
     /// The fix for a file that is no picture or clip.
     private static let hint = "choose a picture (JPEG, PNG) or a clip (MP4, MKV)"
 
     /// The arguments for ffmpeg's input: standard input under a name by which ffmpeg can seek in it.
     private var inputArguments: [String] {
-        ["-max_pixels", "\(bounds.pixels)"] + plainMedia + ["-i", "file:/dev/stdin"]
+        ["-max_pixels", "\(limits.pixels)"] + plainMedia + ["-i", "file:/dev/stdin"]
     }
 
     /// Opens and probes a file.
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file.
-    init(path: String, named name: String, within bounds: MediaLimits) throws(Problem) {
-        (self.name, self.bounds) = (name, bounds)
+    init(path: String, named name: String, within limits: MediaLimits) throws(Problem) {
+        (self.name, self.limits) = (name, limits)
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.problem(name, errno) }
         try checkKind()
@@ -123,7 +123,7 @@ struct MediaFile: ~Copyable {
                 "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_frames",
                 "-read_intervals", "%+#2", "-show_entries", entries, "-of", "default=noprint_wrappers=1",
             ] + inputArguments, input: descriptor,
-            limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: bounds.probing))
+            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: limits.probing))
         var facts: [Substring: Substring] = [:]
         for line in text.split(separator: "\n") {
             let pair = line.split(separator: "=", maxSplits: 1)
@@ -180,11 +180,11 @@ struct MediaFile: ~Copyable {
         guard width > 0, height > 0 else {
             throw Problem(.unusable, "cannot read \(name): its pictures have no size", fix: "choose another file")
         }
-        guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
+        guard max(width, height) <= Self.largestSide, width <= limits.pixels / height else {
             throw Problem(
                 .unusable, "cannot read \(name): \(width)x\(height) is too large",
                 fix: "scale it to at most \(Self.largestSide) pixels on each side and "
-                    + "\(bounds.pixels / 1_000_000) million pixels in total")
+                    + "\(limits.pixels / 1_000_000) million pixels in total")
         }
     }
 
@@ -232,7 +232,7 @@ struct MediaFile: ~Copyable {
     /// The arguments that decode the file to raw frames on standard output.
     private var decoderArguments: [String] {
         // Without room for errors, a picture that can't be decoded shows in the exit status.
-        [bounds.program, "-v", "error", "-nostdin", "-max_error_rate", "0"] + (isPhoto ? ["-noautorotate"] : [])
+        [limits.program, "-v", "error", "-nostdin", "-max_error_rate", "0"] + (isPhoto ? ["-noautorotate"] : [])
             + inputArguments
             + ["-map", "0:v:0", "-vf", filters, "-fps_mode", "passthrough", "-f", "rawvideo"]
             + (isPhoto ? ["-frames:v", "1"] : []) + ["pipe:1"]
@@ -240,10 +240,10 @@ struct MediaFile: ~Copyable {
 
     /// Starts a decoder that writes raw frames.
     func decode() throws(Problem) -> ChildProcess {
-        let seconds = isPhoto ? bounds.photo : bounds.clip
+        let seconds = isPhoto ? limits.photo : limits.clip
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,
-            limits: ChildProcess.Limits(memory: bounds.memory, cpuSeconds: seconds))
+            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: seconds))
     }
 
     /// Parses a ratio such as "30000/1001"; nil for "0/0" and invalid text.

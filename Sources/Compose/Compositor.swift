@@ -375,7 +375,7 @@ public struct Compositor: ~Copyable {
         switch layer.style.when?.condition {
         case .none: true
         case .expression(let expression): slot.map { people[$0].expression[expression] } ?? (expression == .faceLost)
-        case .object: layer.trigger.map { things.isThere($0) } ?? false
+        case .object: layer.trigger.map { things.isPresent($0) } ?? false
         }
     }
 

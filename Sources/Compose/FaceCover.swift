@@ -77,7 +77,7 @@ public struct FaceCover: ~Copyable {
     /// Growth of the covered area per second, relative to its size, since the person in it may move.
     private static let growth: Float = 1.2
     /// Seconds for which a moving cell stays covered. A face that is there is found within half of that.
-    private static let unrest = 0.7
+    private static let motionHold = 0.7
     /// Part of a cell that must have moved for the cell to count as moving.
     private static let movedFraction: Float = 0.2
     /// Capacity of the lists of known and missing faces.
@@ -96,17 +96,17 @@ public struct FaceCover: ~Copyable {
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
-        forgetPositions()
+        clear()
         isDoubtful = false
     }
 
     /// Forgets where faces are, for a picture that is turned or mirrored from now on, but not that there are some.
-    public mutating func turn() {
+    public mutating func forgetPlaces() {
         isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
-        forgetPositions()
+        clear()
     }
 
-    private mutating func forgetPositions() {
+    private mutating func clear() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
         motion = nil
@@ -161,7 +161,7 @@ public struct FaceCover: ~Copyable {
     ///   - luma: of the searched frame.
     ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
-        if size != (luma.width, luma.height) { forgetPositions() }
+        if size != (luma.width, luma.height) { clear() }
         size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)
@@ -246,12 +246,12 @@ public struct FaceCover: ~Copyable {
                 for y in max(0, row - 2)...min(row + 2, rows - 1) where !isTheirs {
                     for x in max(0, column - 2)...min(column + 2, columns - 1) {
                         let noted = moved[y * columns + x]
-                        if noted < time && time - noted < Self.unrest { isTheirs = true }
+                        if noted < time && time - noted < Self.motionHold { isTheirs = true }
                     }
                 }
                 if isTheirs { moved[i] = time }
             }
-            if time - moved[i] < Self.unrest { isAny = true }
+            if time - moved[i] < Self.motionHold { isAny = true }
         }
         return isAny
     }
@@ -279,7 +279,7 @@ public struct FaceCover: ~Copyable {
                 // The neighbouring cells too: what moves is larger than the part of it that changed.
                 for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
                     for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
-                    where time - moved[y * columns + x] < Self.unrest { return true }
+                    where time - moved[y * columns + x] < Self.motionHold { return true }
                 }
             }
             let (middle, half) = ((low + high) / 2, (high - low) / 2)

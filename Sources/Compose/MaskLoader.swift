@@ -145,9 +145,9 @@ public final class MaskLoader: Sendable {
     /// Takes masks that are no longer used, to free them outside the frame loop.
     public func recycle(_ masks: consuming [Mask]) {
         // Moved into the state: a reference that stays here could be the last one.
-        var giving: [Mask]? = consume masks
+        var outgoing: [Mask]? = consume masks
         state.withLock { state in
-            if let given = giving.take() { state.spent.append(given) }
+            if let given = outgoing.take() { state.spent.append(given) }
         }
         wakeEvent.signal()
     }

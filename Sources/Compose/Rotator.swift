@@ -38,10 +38,10 @@ public struct Rotator: ~Copyable {
     public mutating func rotate(_ view: borrowing FrameView) {
         precondition(view.layout == input, "the frame must have the rotator's input layout")
         if isPlanar {
-            turn(view, into: &frame, quarters: quarters, isMirrored: isMirrored)
+            rotateAndMirror(view, into: &frame, quarters: quarters, isMirrored: isMirrored)
         } else {
             convert(view, into: &planes)
-            turn(planes, into: &frame, quarters: quarters, isMirrored: isMirrored)
+            rotateAndMirror(planes, into: &frame, quarters: quarters, isMirrored: isMirrored)
         }
     }
 

@@ -76,6 +76,9 @@ public struct Request: Equatable, Sendable {
     /// The names of all requests.
     public static let names = help.map(\.name)
 
+    /// The names that requests have now, by those of earlier versions.
+    private static let renamed = ["show": "wear", "hide": "remove"]
+
     /// Parses a request.
     /// - Throws: `RequestError`; for a bad key or value, its message names the allowed ones.
     public init(id: JSON?, _ json: JSON) throws(RequestError) {
@@ -100,6 +103,9 @@ public struct Request: Equatable, Sendable {
     private static func content(_ name: String, _ fields: inout Fields) throws -> Content {
         for group in groups {
             if let content = try group.parse(name, &fields) { return content }
+        }
+        if let newName = renamed[name] {
+            throw RequestError(.unknownRequest, "the request '\(name)' was renamed; use '\(newName)'")
         }
         let hint = nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
         throw RequestError(

@@ -15,7 +15,7 @@ public struct Installer {
     /// The options of the command.
     public struct Options: Sendable {
         /// Only print what would be done.
-        public var isDry = false
+        public var isDryRun = false
         /// Also install or remove the virtual camera, which needs root.
         public var hasModule = true
         /// Also replace or remove files that the user has edited.
@@ -136,8 +136,8 @@ public struct Installer {
         if InstalledFile.state(of: there) == .edited, !options.hasEdited {
             return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
-        user.print("\(options.isDry ? "would write" : "wrote"): \(file.path)")
-        guard !options.isDry else { return }
+        user.print("\(options.isDryRun ? "would write" : "wrote"): \(file.path)")
+        guard !options.isDryRun else { return }
         let path = system.root + file.path
         do {
             try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
@@ -152,7 +152,7 @@ public struct Installer {
     private func startUnits(enabling: Bool = true) {
         let start = enabling ? ["enable", "--now", "guise.socket"] : ["start", "guise.socket"]
         let commands = [["daemon-reload"], start].map { ["systemctl", "--user"] + $0 }
-        if options.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
+        if options.isDryRun { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
         // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
@@ -246,23 +246,31 @@ public struct Installer {
             ["systemd-sysusers", USBService.userFile], ["systemctl", "daemon-reload"],
             ["systemctl", "enable"] + USBService.units, ["systemctl", "restart", "\(USBService.name).service"],
         ]
-        return runAsRoot(commands)
+        guard runAsRoot(commands) else { return false }
+        // A daemon looks for the virtual cameras once, when it starts.
+        if !options.isDryRun, user.confirm != nil, rootHelper != nil,
+            system.run(["systemctl", "--user", "try-restart", "guise.service"]).text != nil
+        {
+            user.print("if guise.service was running, it has started again, and feeds the camera")
+        }
+        return true
     }
 
     private func uninstallCamera() {
         let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !there.isEmpty else { return }
+        var removal = [["rm", "-f"] + there]
+        if there.contains(USBService.program) {
+            removal.append(["rmdir", "--ignore-fail-on-non-empty", USBService.program.parent])
+        }
         // The package's service has the same name and user, and takes over.
         guard !system.isPackaged else {
-            runAsRoot([
-                ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-                ["systemctl", "restart", "\(USBService.name).service"],
-            ])
+            runAsRoot(
+                removal + [["systemctl", "daemon-reload"], ["systemctl", "restart", "\(USBService.name).service"]])
             return
         }
-        var commands = [
-            ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
-        ]
+        var commands =
+            [["systemctl", "disable", "--now"] + USBService.units] + removal + [["systemctl", "daemon-reload"]]
         let users = system.text("/etc/passwd") ?? ""
         if users.split(separator: "\n").contains(where: { $0.hasPrefix("\(USBService.name):") }) {
             commands.append(["userdel", USBService.name])
@@ -270,16 +278,19 @@ public struct Installer {
         runAsRoot(commands)
     }
 
+    /// The program that runs others as root; nil if none is installed.
+    private var rootHelper: String? { ["sudo", "pkexec"].first { system.program($0) != nil } }
+
     /// Prints the commands, asks for confirmation, and runs them as root.
     /// - Returns: false if the user declined, or a command failed.
     @discardableResult
     private func runAsRoot(_ commands: [[String]]) -> Bool {
-        let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
+        let helper = rootHelper
         user.print("this needs root:")
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
         }
-        guard !options.isDry else { return true }
+        guard !options.isDryRun else { return true }
         guard let helper, let confirm = user.confirm else {
             user.print(
                 helper == nil
@@ -316,7 +327,7 @@ public struct Installer {
                 try remove("\(units)/\(link)")
             }
         }
-        if !options.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
+        if !options.isDryRun { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         if let cache = system.path(.cache) { try remove("\(cache)/guise") }
         try removeState()
         // The package's socket stays, and a request would start a daemon.
@@ -368,7 +379,7 @@ public struct Installer {
     private func stopUnits() {
         let command = ["systemctl", "--user", "disable", "--now", "guise.socket", "guise.service"]
         guard system.has("\(system.unitFolder ?? "")/guise.socket") else { return }
-        if options.isDry { return user.print("would run: \(command.joined(separator: " "))") }
+        if options.isDryRun { return user.print("would run: \(command.joined(separator: " "))") }
         if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
@@ -377,8 +388,8 @@ public struct Installer {
         let files = FileManager.default
         // A dangling link counts as existing.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
-        user.print("\(options.isDry ? "would remove" : "removed"): \(path)")
-        guard !options.isDry else { return }
+        user.print("\(options.isDryRun ? "would remove" : "removed"): \(path)")
+        guard !options.isDryRun else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }

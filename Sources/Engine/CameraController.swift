@@ -96,9 +96,9 @@ package final class CameraController: Sendable {
     ///   - source: the source.
     ///   - problem: the reason that it ended, after which it is opened again. Nil if it is no longer wanted.
     package func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
-        var giving: (any FrameSource & ~Copyable)? = consume source
+        var outgoing: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
-            state.returned = giving.take()
+            state.returned = outgoing.take()
             state.isBesidePrevious = false
             if let problem {
                 state.problem = problem

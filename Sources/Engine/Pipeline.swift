@@ -110,7 +110,7 @@ package struct Pipeline: ~Copyable {
             // All faces are in other places now, and may not be found there.
             isNew = true
             tracker.restart()
-            gate.turn()
+            gate.forgetPlaces()
             rotator = nil
         }
         viewTransform = new

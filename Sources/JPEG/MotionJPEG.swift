@@ -47,13 +47,13 @@ public struct MotionJPEG: Sendable {
         }
         guard bytes.count <= Self.maxBytes else { throw problem("it is larger than \(Self.maxBytes >> 20) MiB") }
         var ranges: [Range<Int>] = []
-        var first: PictureHeader?
+        var first: JPEGHeader?
         var end = 0
         while end < bytes.count || ranges.isEmpty {
             let number = ranges.count + 1
             guard number <= Self.maxPictures else { throw problem("it has more than \(Self.maxPictures) pictures") }
-            let picture: PictureHeader
-            do { picture = try PictureHeader(bytes.span, at: end) } catch {
+            let picture: JPEGHeader
+            do { picture = try JPEGHeader(bytes.span, at: end) } catch {
                 throw problem("picture \(number) \(error.reason)")
             }
             let size = (first ?? picture).size
@@ -74,7 +74,7 @@ private struct FormatError: Error {
 }
 
 /// The size and the end of one JPEG in a file: a baseline picture of one scan, 4:2:0 (ITU-T T.81, B).
-private struct PictureHeader {
+private struct JPEGHeader {
     let size: FrameSize
     /// The index after the last byte.
     let end: Int

@@ -152,9 +152,9 @@ struct Bitmap {
         return changes
     }
 
-    /// Calls `body` with each cell that is connected with one, in all eight directions, and has its mark; and changes
-    /// the marks to `new`.
-    mutating func visit(from first: Int, changingTo new: UInt8, _ body: (_ column: Int, _ row: Int) -> Void) {
+    /// Changes the marks of a cell and of those that are connected with it, in all eight directions, and have its mark.
+    /// Calls `body` with each.
+    mutating func floodFill(from first: Int, changingTo new: UInt8, _ body: (_ column: Int, _ row: Int) -> Void) {
         let mark = cells[first]
         guard mark != new else { return }
         stack.removeAll(keepingCapacity: true)

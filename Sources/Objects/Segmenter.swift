@@ -262,7 +262,7 @@ struct Segmenter: ~Copyable {
             var region = Region(mark: next)
             var (left, top, right, bottom) = (columns, rows, 0, 0)
             var sum = SIMD2<Int>.zero
-            found.visit(from: first, changingTo: next) { column, row in
+            found.floodFill(from: first, changingTo: next) { column, row in
                 (left, right) = (min(left, column), max(right, column))
                 (top, bottom) = (min(top, row), max(bottom, row))
                 sum &+= SIMD2(column, row)
@@ -271,7 +271,7 @@ struct Segmenter: ~Copyable {
             region.isCutOff = left == 0 || top == 0 || right == columns - 1 || bottom == rows - 1
             if !region.isCutOff && !Self.isUsable(region, columns * rows) {
                 // Dust, and the mark may be used again.
-                found.visit(from: first, changingTo: 0) { _, _ in }
+                found.floodFill(from: first, changingTo: 0) { _, _ in }
                 continue
             }
             let middle = SIMD2(Float(sum.x), Float(sum.y)) / Float(region.area)

@@ -101,16 +101,16 @@ public struct TaughtThings: Sendable {
         let d = appearance.differences(from: view)
         let shape = d.shape / (thing.hasPattern ? maxShape : maxPlainShape)
         guard d.chroma <= maxChroma, d.luma <= maxLuma, shape <= 1 || thing.hasPattern else { return nil }
-        let looks = (d.chroma / maxChroma + d.luma / maxLuma + min(1, shape)) / 3
+        let difference = (d.chroma / maxChroma + d.luma / maxLuma + min(1, shape)) / 3
         guard thing.hasPattern else {
             let limit = maxPlainPoints * Float(max(12, view.points.count))
-            return Float(appearance.points.count) <= limit ? looks : nil
+            return Float(appearance.points.count) <= limit ? difference : nil
         }
         let partners = matcher.count(appearance.points, in: view.points)
         guard shape <= 1 || partners >= shapelessPartners else { return nil }
         let share = KeyPointMatcher.share(partners, appearance, view) / thing.expectedRepeatability
         guard share >= (partners >= certainPartners ? coveredShare : patternShare) else { return nil }
-        return (looks + max(0, 1 - share)) / 2
+        return (difference + max(0, 1 - share)) / 2
     }
 }
 

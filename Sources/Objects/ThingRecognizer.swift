@@ -69,7 +69,7 @@ public final class ThingRecognizer: Sendable {
         process.withLock { slot in slot = nil }
     }
 
-    /// Collects pictures of the thing that is held up while a mask in use looks at things, some time apart. Waits for
+    /// Collects pictures of the thing that is held up while a mask in use needs things, some time apart. Waits for
     /// them.
     /// - Returns: fewer than wanted after a timeout; nil if others are being collected.
     public func collect(_ count: Int, seconds: Double) -> [Cutout]? {

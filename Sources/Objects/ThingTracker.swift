@@ -3,7 +3,7 @@ import Frames
 /// Follows the things in a video, and names those that were taught.
 ///
 /// Every frame is segmented, so that what is drawn on a thing never lags behind it. Names are found beside the frame
-/// loop, a thing at a time: new things first, then those that were looked at longest ago.
+/// loop, a thing at a time: new things first, then those that were recognised longest ago.
 public struct ThingTracker: ~Copyable {
     /// A thing that is followed.
     public struct Track: Sendable {
@@ -35,12 +35,12 @@ public struct ThingTracker: ~Copyable {
     public private(set) var outline: [(position: Point, direction: Point)] = []
 
     /// Seconds after which a thing that isn't seen is forgotten.
-    private static let memory = 0.4
-    /// Seconds between two looks at a thing, and once several have agreed.
-    private static let (interval, calmInterval) = (0.6, 1.5)
+    private static let lostTimeout = 0.4
+    /// Seconds between two recognitions of a thing, and once several have agreed.
+    private static let (interval, stableInterval) = (0.6, 1.5)
     /// Seconds between the pictures by which a thing is taught: the hand has moved by then.
     private static let lessonInterval = 0.7
-    /// Looks that must agree before a name is changed, and before it is taken away.
+    /// Recognitions that must agree before a name is changed, and before it is taken away.
     private static let (agreementsToName, agreementsToForget) = (2, 3)
 
     /// Starts without memory: all is allocated by the first frame.
@@ -59,7 +59,7 @@ public struct ThingTracker: ~Copyable {
     public func count(of thing: Int) -> Int { tracks.count { $0.isSeen && $0.thing == thing } }
 
     /// Whether a taught thing was seen in the last moment.
-    public func isThere(_ thing: Int) -> Bool { tracks.contains { $0.thing == thing } }
+    public func isPresent(_ thing: Int) -> Bool { tracks.contains { $0.thing == thing } }
 
     /// Updates the things with a frame, before anything is drawn on it. Allocates nothing once warm.
     /// - Parameters:
@@ -91,7 +91,7 @@ public struct ThingTracker: ~Copyable {
                 tracks[i].due = time + Self.interval
             }
         } else {
-            if let answer = recognizer.takeAnswer() { take(answer, at: time) }
+            if let answer = recognizer.takeAnswer() { apply(answer, at: time) }
             request(from: view, segmenter, taught, recognizer, at: time)
         }
         self.segmenter = consume segmenter
@@ -99,7 +99,7 @@ public struct ThingTracker: ~Copyable {
 
     /// Matches the regions of a frame with the things of the one before: each with the nearest one of a similar size.
     private mutating func follow(_ regions: [Region], at time: Double) {
-        tracks.removeAll { $0.lastSeen < time - Self.memory }
+        tracks.removeAll { $0.lastSeen < time - Self.lostTimeout }
         for i in tracks.indices { tracks[i].isSeen = false }
         for region in regions {
             var (best, nearest) = (-1, region.radius)
@@ -126,14 +126,14 @@ public struct ThingTracker: ~Copyable {
         var (next, due) = (-1, time)
         for i in tracks.indices where tracks[i].isSeen && tracks[i].due <= due { (next, due) = (i, tracks[i].due) }
         guard next >= 0 else { return }
-        let isCalm = tracks[next].agreements >= Self.agreementsToForget
-        tracks[next].due = time + (isCalm ? Self.calmInterval : Self.interval)
+        let isStable = tracks[next].agreements >= Self.agreementsToForget
+        tracks[next].due = time + (isStable ? Self.stableInterval : Self.interval)
         cutout.cut(tracks[next].region, from: view, segmenter)
         recognizer.request(&cutout, taught, track: tracks[next].id)
     }
 
-    /// Changes a thing's name if several looks agree.
-    private mutating func take(_ answer: ThingRecognizer.Answer, at time: Double) {
+    /// Changes a thing's name if several recognitions agree.
+    private mutating func apply(_ answer: ThingRecognizer.Answer, at time: Double) {
         guard let i = tracks.firstIndex(where: { $0.id == answer.track }) else { return }
         tracks[i].agreements = answer.thing == tracks[i].candidate ? tracks[i].agreements + 1 : 1
         tracks[i].candidate = answer.thing

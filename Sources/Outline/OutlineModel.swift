@@ -160,9 +160,9 @@ public final class OutlineModel: Sendable {
             count = sizes[graph.input]
             for (i, operation) in graph.operations.enumerated() {
                 let value = operation.output
-                let living = placed.filter { last[$0] >= i }.sorted { offsets[$0] < offsets[$1] }
+                let live = placed.filter { last[$0] >= i }.sorted { offsets[$0] < offsets[$1] }
                 var offset = 0
-                for other in living where offset + sizes[value] > offsets[other] {
+                for other in live where offset + sizes[value] > offsets[other] {
                     offset = max(offset, offsets[other] + sizes[other])
                 }
                 offsets[value] = offset

@@ -39,13 +39,13 @@ struct PersonSelector: ~Copyable {
     private static let (certain, possible): (Float, Float) = (0.3, 0.01)
     /// The width of the edge in cells.
     private static let edge: UInt8 = 3
-    /// The fraction of a head's distance that counts below the head, where its body is.
-    private static let body: Float = 0.25
+    /// The factor of vertical distances below a head, where its body is.
+    private static let bodyWeight: Float = 0.25
     /// The distance, in eye distances, from the heads of others within which a cell is theirs, if the main person's
     /// head is not seen.
-    private static let reach: Float = 3
-    /// The part of the picture that a person covers at least.
-    private static let least = DownsampledFrame.count / 400
+    private static let othersRadius: Float = 3
+    /// The fewest cells that a person covers: 1/400 of the picture.
+    private static let minCells = DownsampledFrame.count / 400
 
     init() { queue.reserveCapacity(DownsampledFrame.count) }
 
@@ -76,7 +76,7 @@ struct PersonSelector: ~Copyable {
             unsafe kept.base[i] = isKept ? mask.base[i] : 0
             if isKept { count += 1 }
         }
-        isKeeping = count >= Self.least
+        isKeeping = count >= Self.minCells
     }
 
     private mutating func reach(_ i: Int, _ step: UInt8) {
@@ -150,9 +150,9 @@ struct PersonSelector: ~Copyable {
         let center = Point(Float(i % DownsampledFrame.columns) + 0.5, Float(i / DownsampledFrame.columns) + 0.5) * cell
         func distance(_ head: OutlineHead) -> Float {
             let away = center - head.center
-            return Point(away.x, away.y > 0 ? away.y * Self.body : away.y).length / head.size
+            return Point(away.x, away.y > 0 ? away.y * Self.bodyWeight : away.y).length / head.size
         }
-        let own = main.map { distance(heads[$0]) } ?? Self.reach
+        let own = main.map { distance(heads[$0]) } ?? Self.othersRadius
         for other in heads.indices where other != main {
             if distance(heads[other]) < own { return false }
         }

@@ -66,15 +66,15 @@ final class PageRouter: Sendable {
 
     private enum Response {
         case whole(HTTPHeaders, [UInt8])
-        case stream(HTTPHeaders, PictureStream)
+        case stream(HTTPHeaders, MJPEGStream)
         case file(HTTPResponseStatus, HTTPHeaders, CaptureFile, Range<Int>)
     }
 
     private func respond(to request: HTTPRequest) async throws -> Response {
         switch request.route {
         case .stream:
-            let options = try PictureStream.options(request)
-            return .stream(headers(PictureStream.type), PictureStream(preview: preview, options: options))
+            let options = try MJPEGStream.options(request)
+            return .stream(headers(MJPEGStream.type), MJPEGStream(preview: preview, options: options))
         case .thumbnail: return try await thumbnail(request)
         case .storeFace:
             return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await backend.storeFace())]).text.utf8))

@@ -114,7 +114,7 @@ public final class Preview: Sendable {
         guard view.layout == layout else { return false }
         let slot = slot(picture)
         let number: Int?? = slot.newest.withLockIfAvailable { newest in
-            guard newest.isThere else { return nil }
+            guard newest.hasFrame else { return nil }
             convert(view, into: &newest.frame)
             newest.isPlaceholder = isPlaceholder
             newest.faces.removeAll(keepingCapacity: true)
@@ -155,7 +155,7 @@ public final class Preview: Sendable {
         /// - Parameters:
         ///   - number: the number of the last picture, replaced by that of the returned one.
         ///   - due: the earliest time, unless the last picture was replaced, as after a change of the masks.
-        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedPicture {
+        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedFrame {
             let slot = preview.slot(options.picture)
             while slot.replaced.load(ordering: .acquiring) <= number, due > .now {
                 try await Task.sleep(for: min(Self.timeout, due - .now))
@@ -196,7 +196,7 @@ public final class Preview: Sendable {
             guard newest != number else { continue }
             number = newest
             let found: Portrait? = slot.newest.withLock { newest in
-                guard newest.isThere, !newest.isPlaceholder, !newest.faces.isEmpty else { return nil }
+                guard newest.hasFrame, !newest.isPlaceholder, !newest.faces.isEmpty else { return nil }
                 var copy = Frame(layout)
                 convert(newest.frame, into: &copy)
                 return Portrait(copy)
@@ -208,7 +208,7 @@ public final class Preview: Sendable {
     }
 
     /// A picture as it is sent to viewers.
-    struct EncodedPicture {
+    struct EncodedFrame {
         let jpeg: [UInt8]
         /// Whether it has words on it, and must not be mirrored.
         let isPlaceholder: Bool
@@ -217,22 +217,22 @@ public final class Preview: Sendable {
     /// Encodes the newest picture, unless that was done before.
     /// - Parameter number: replaced by the picture's number.
     /// - Returns: nil if nothing was copied since there are viewers.
-    func encode(_ options: StreamOptions, _ number: inout Int) throws -> EncodedPicture? {
+    func encode(_ options: StreamOptions, _ number: inout Int) throws -> EncodedFrame? {
         let slot = slot(options.picture)
-        let (picture, shown, isNew) = try slot.shown.withLock { shown -> (EncodedPicture?, Int, Bool) in
+        let (picture, shown, isNew) = try slot.shown.withLock { shown -> (EncodedFrame?, Int, Bool) in
             slot.newest.withLock { newest in
                 guard newest.isCopied, newest.number != shown.number else { return }
-                if !shown.isThere {
+                if !shown.hasFrame {
                     shown.frame = Frame(layout)
                     shown.faces.reserveCapacity(Tracker.maxFaces)
-                    shown.isThere = true
+                    shown.hasFrame = true
                 }
                 swap(&newest.frame, &shown.frame)
                 // Exchanged like the frames: a shared array would be allocated again by the frame loop.
                 swap(&newest.faces, &shown.faces)
                 (shown.number, shown.isPlaceholder) = (newest.number, newest.isPlaceholder)
             }
-            guard shown.isThere else { return (nil, 0, false) }
+            guard shown.hasFrame else { return (nil, 0, false) }
             let cache = try shown.cache(options, layout)
             let isNew = cache.number != shown.number
             if isNew {
@@ -241,7 +241,7 @@ public final class Preview: Sendable {
                 cache.number = shown.number
             }
             let isPlaceholder = shown.isPlaceholder
-            let picture = cache.jpeg.map { EncodedPicture(jpeg: $0, isPlaceholder: isPlaceholder) }
+            let picture = cache.jpeg.map { EncodedFrame(jpeg: $0, isPlaceholder: isPlaceholder) }
             return (picture, shown.number, isNew)
         }
         if isNew { encodings.add(1, ordering: .relaxed) }
@@ -254,7 +254,7 @@ public final class Preview: Sendable {
 private final class FrameSlot: Sendable {
     /// The copy that the frame loop writes to. It has no frame memory while there are no viewers.
     struct Newest: ~Copyable {
-        var isThere = false
+        var hasFrame = false
         /// Whether a frame was copied since there are viewers.
         var isCopied = false
         var frame = Frame(.onePixel)
@@ -264,14 +264,14 @@ private final class FrameSlot: Sendable {
 
         /// Frees the memory. What was copied last is old by the time that somebody looks again.
         mutating func clear() {
-            (isThere, isCopied) = (false, false)
+            (hasFrame, isCopied) = (false, false)
             frame = Frame(.onePixel)
         }
     }
 
     /// The copy that the viewers read from.
     struct Shown: ~Copyable {
-        var isThere = false
+        var hasFrame = false
         var frame = Frame(.onePixel)
         var faces: [Face] = []
         var isPlaceholder = false
@@ -287,7 +287,7 @@ private final class FrameSlot: Sendable {
         }
 
         mutating func clear() {
-            isThere = false
+            hasFrame = false
             frame = Frame(.onePixel)
         }
 
@@ -312,10 +312,10 @@ private final class FrameSlot: Sendable {
             viewerOptions.append(options)
             updateRate(viewerOptions)
             newest.withLock { newest in
-                guard !newest.isThere else { return }
+                guard !newest.hasFrame else { return }
                 newest.frame = Frame(layout)
                 newest.faces.reserveCapacity(Tracker.maxFaces)
-                newest.isThere = true
+                newest.hasFrame = true
             }
         }
     }

@@ -89,7 +89,7 @@ public struct PrivacyGate: ~Copyable {
 
     /// Forgets where faces are in a picture that is turned or mirrored from now on, but not that there are some: turned
     /// over, they may not be found. Does not change this picture.
-    public mutating func turn() { cover.turn() }
+    public mutating func forgetPlaces() { cover.forgetPlaces() }
 
     /// Forgets where people are, because they will be in other places. Does not change this picture.
     public mutating func forgetScene() { composed.forgetScene() }

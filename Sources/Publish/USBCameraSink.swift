@@ -22,9 +22,22 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     private var readerLayout: FrameLayout
     /// When connecting was tried last, nanoseconds.
     private var tried: UInt64 = 0
+    /// Why the service refused the last connection; nil: it has not.
+    private var refusal: Problem?
 
     /// Where the service listens.
     public static let servicePath = "/run/guise-camera/socket"
+    /// Whether the service belongs to this machine: systemd starts it at boot, and the kernel has the virtual USB
+    /// controller.
+    public static func isSetUp(root: String = "") -> Bool {
+        guard mayExist("\(root)/etc/systemd/system/multi-user.target.wants/guise-camera.service") else { return false }
+        if isFolder("\(root)/sys/devices/platform/vhci_hcd.0") { return true }
+        guard let kernel = firstLine(ofFile: "\(root)/proc/sys/kernel/osrelease"),
+            let modules = try? contents(of: "\(root)/lib/modules/\(kernel)/modules.dep")
+        else { return false }
+        return String(decoding: modules, as: UTF8.self).contains("/vhci-hcd.ko")
+    }
+
     /// Nanoseconds between two attempts to connect.
     private static let retry: UInt64 = 200_000_000
     /// Milliseconds to wait for the service's first message.
@@ -34,12 +47,20 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     /// - Parameters:
     ///   - layout: the size of the frames; the format is always YUYV.
     ///   - path: the service's socket.
+    ///   - isExpected: whether to go on without a service that does not run yet, as when a session begins before the
+    ///     system has started it.
     /// - Throws: `Problem` of kind `missing` if the service does not run, `busy` if another process feeds the camera,
     ///   `forbidden` if this user may not.
-    public init(layout: FrameLayout, path: String = servicePath) throws(Problem) {
+    public init(layout: FrameLayout, path: String = servicePath, isExpected: Bool = false) throws(Problem) {
         self.layout = FrameLayout(width: layout.width, height: layout.height, format: .yuyv)
         readerLayout = self.layout
         self.path = path
+        guard !isExpected || mayExist(path) else {
+            logWarning(
+                "the camera service does not run yet, and is fed as soon as it does; "
+                    + "to start it: sudo systemctl restart guise-camera")
+            return
+        }
         var link = try CameraLink(path)
         while !link.isReady {
             let isAnswered = PollClock.system.waits(for: link.descriptor, milliseconds: Self.timeout)
@@ -68,7 +89,12 @@ public struct USBCameraSink: FrameSink, ~Copyable {
             link = try? CameraLink(path)
         }
         guard var current = link.take() else { return false }
-        guard current.receiveMessages() else { return false }
+        guard current.receiveMessages() else {
+            // Told once, not at each attempt.
+            if let problem = current.refusal, problem != refusal { logWarning("\(problem)") }
+            refusal = current.refusal
+            return false
+        }
         let hasReader = current.wanted != nil
         link = consume current
         return hasReader

@@ -25,7 +25,7 @@ import Synchronization
         case status(Int)
         case signal(Int)
 
-        /// Whether a signal ended it with which its limits on time and memory do, or the end of this process.
+        /// Whether it was killed by a signal that its limits on time and memory send, or the end of this process.
         public var isByLimit: Bool {
             if case .signal(let signal) = self { [SIGXCPU, SIGKILL].contains(CInt(signal)) } else { false }
         }

@@ -8,7 +8,7 @@ public struct FolderWatch: ~Copyable {
     /// The inotify descriptor; -1 if the system has none left.
     private let inotify: CInt
     /// Whether some folder can't be watched, so that a change is reported at intervals, in case there was one.
-    private var isBlind: Bool
+    private var mustPoll: Bool
     private let wakeEvent: CInt
     private var watched: Set<CInt> = []
     /// The milliseconds after which a change is reported while a folder can't be watched.
@@ -32,7 +32,7 @@ public struct FolderWatch: ~Copyable {
     /// - Parameter inotify: an inotify descriptor, which the watch closes; -1: there is none.
     init(wakeEvent: CInt, inotify: CInt) {
         (self.wakeEvent, self.inotify) = (wakeEvent, inotify)
-        isBlind = inotify < 0
+        mustPoll = inotify < 0
     }
 
     deinit { if inotify >= 0 { close(inotify) } }
@@ -44,7 +44,7 @@ public struct FolderWatch: ~Copyable {
     public mutating func set(files: [String], names: [String]) {
         guard inotify >= 0 else { return }
         var now: Set<CInt> = []
-        isBlind = false
+        mustPoll = false
         for (folders, events) in [(names, Self.names), (files, Self.files)] {
             for folder in folders {
                 let watch = unsafe inotify_add_watch(inotify, folder, events)
@@ -52,7 +52,7 @@ public struct FolderWatch: ~Copyable {
                     now.insert(watch)
                 } else if ![ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES].contains(errno) {
                     // ENOSPC: the user has no more watches (fs.inotify.max_user_watches).
-                    isBlind = true
+                    mustPoll = true
                 }
             }
         }
@@ -67,8 +67,8 @@ public struct FolderWatch: ~Copyable {
     public func wait(quiet: CInt) -> WaitResult {
         var result = WaitResult()
         while result.isEmpty {
-            result = pollEvents(for: isBlind ? Self.interval : -1)
-            if result.isEmpty, isBlind { result = .change }
+            result = pollEvents(for: mustPoll ? Self.interval : -1)
+            if result.isEmpty, mustPoll { result = .change }
         }
         for _ in 0..<5 where !result.contains(.wakeEvent) {
             let more = pollEvents(for: quiet)

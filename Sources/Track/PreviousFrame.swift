@@ -8,7 +8,7 @@ struct PreviousFrame {
     private(set) var (width, height) = (0, 0)
 
     /// Whether there is a frame of the same scene.
-    private(set) var isThere = false
+    private(set) var hasFrame = false
 
     mutating func store(_ luma: borrowing LumaView) {
         if (width, height) != (luma.width, luma.height) {
@@ -17,9 +17,9 @@ struct PreviousFrame {
         }
         var target = samples.mutableSpan
         luma.copy(into: &target)
-        isThere = true
+        hasFrame = true
     }
 
     /// Forgets the frame, and keeps the memory.
-    mutating func forget() { isThere = false }
+    mutating func forget() { hasFrame = false }
 }

@@ -23,8 +23,8 @@ struct ScanScheduler: Sendable {
     private static let tiltWeight: Float = 0.4
     /// The weight of a tile that contains a known face of about the size searched there, and the range of that face's
     /// box width in pixels of the patch: people stand beside people, equally far away.
-    private static let companyWeight: Float = 4
-    private static let company: Range<Float> = 14..<36
+    private static let neighborWeight: Float = 4
+    private static let neighborWidths: Range<Float> = 14..<36
     /// The share of a tile that known faces must cover for it to be skipped.
     private static let covered: Float = 0.7
 
@@ -196,18 +196,18 @@ struct ScanScheduler: Sendable {
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
             let waited = Float(tilesScanned - searched[i]) * weights[i] * (1 + Self.motionWeight * moved[i])
-            guard waited * Self.companyWeight > urgency else { continue }
+            guard waited * Self.neighborWeight > urgency else { continue }
             var free = rect.area
-            var company: Float = 1
+            var factor: Float = 1
             for j in known.indices {
                 let overlap = known[j].overlap(rect)
                 free -= overlap
                 let width = known[j].width / tiles[i].scale
-                if overlap > 0 && width > Self.company.lowerBound && width < Self.company.upperBound {
-                    company = Self.companyWeight
+                if overlap > 0 && width > Self.neighborWidths.lowerBound && width < Self.neighborWidths.upperBound {
+                    factor = Self.neighborWeight
                 }
             }
-            let weighted = waited * company
+            let weighted = waited * factor
             guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
                 _ = search(i, thorough: thorough)

@@ -86,7 +86,7 @@ public struct Tracker: ~Copyable {
     private static let tilesBeside = 4.0
     /// Tiles scanned per second in a crowd: more faces are likely to appear, and tiles cost less than the faces.
     private static let tilesCrowd = 30.0
-    /// Tiles scanned per second beside a known face for `unrest` after something else moved.
+    /// Tiles scanned per second beside a known face for `entranceDuration` after something else moved.
     private static let tilesEntered = 10.0
     /// The number of tiles scanned for human faces per tile for cats.
     private static let tilesPerCats = 5
@@ -101,8 +101,8 @@ public struct Tracker: ~Copyable {
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
     /// The head tilts at which frames of clips and cameras are searched, degrees.
     static let rolls: [Float] = [0, 40, -40]
-    /// Seconds after motion during which a new face is expected.
-    private static let unrest = 1.0
+    /// Seconds after an entrance during which a new face is expected.
+    private static let entranceDuration = 1.0
     /// The number of faces that count as a crowd.
     private static let crowd = 3
     /// The interval between examinations of candidates beside a known face while nothing else moves, seconds.
@@ -148,7 +148,7 @@ public struct Tracker: ~Copyable {
     /// while a picture is frozen or a camera stalls.
     private static let maxGap = 2.0
     /// Seconds within which a face detected near where one was lost gets its id back.
-    private static let recall = 3.0
+    private static let reidentificationDuration = 3.0
 
     /// The maximum number of `faces`: people, and cats beside them.
     public static let maxFaces = Settings.allowed.upperBound + CatDetector.maxCats
@@ -326,7 +326,7 @@ public struct Tracker: ~Copyable {
             // A dropped track covers no detection, so it can become a candidate again.
             if track.isRefuted { markRefuted(track.detection, at: seconds) } else { addCandidate(track.detection) }
         }
-        lost.removeAll { seconds - $0.lastSeen > Self.recall }
+        lost.removeAll { seconds - $0.lastSeen > Self.reidentificationDuration }
     }
 
     /// Remembers a lost face, which may come back.
@@ -389,7 +389,7 @@ public struct Tracker: ~Copyable {
         let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
-        let hasEntered = seconds - lastEntrance < Self.unrest
+        let hasEntered = seconds - lastEntrance < Self.entranceDuration
         return if isThorough, isFirstPass || lacksSearches {
             Self.tilesThoroughBusy
         } else if isThorough, shown >= Self.crowd {
@@ -601,7 +601,7 @@ public struct Tracker: ~Copyable {
     private func mayExamineCandidate(at seconds: Double) -> Bool {
         // Another examination of the same frame has the same result.
         if isThorough, pendingCandidates.first?.lastExamined == seconds { return false }
-        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest {
+        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.entranceDuration {
             return !pendingCandidates.isEmpty
         }
         return seconds - lastExamination >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
@@ -704,7 +704,7 @@ public struct Tracker: ~Copyable {
     /// next frame. Tiny ones always: there are many, and few are faces.
     private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
         let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyes
-        guard previous.isThere, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
+        guard previous.hasFrame, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
         let before = previous
         let luma = LumaView(
             samples: before.samples.span, width: before.width, height: before.height, rowStride: before.width)

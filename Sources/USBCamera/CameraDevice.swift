@@ -92,14 +92,13 @@ public struct CameraDevice {
         else {
             return USBIP.appendReply(to: submit.sequence, status: USBIP.Status.brokenPipe, &replies)
         }
+        // A refusal names no packets: the kernel would take what follows it for their descriptors.
         let size = submit.length / submit.packets
         guard size > PayloadHeader.size, Self.isUniform(descriptors, submit.packets, size: size) else {
-            return USBIP.appendReply(
-                to: submit.sequence, status: USBIP.Status.invalid, packets: submit.packets, &replies)
+            return USBIP.appendReply(to: submit.sequence, status: USBIP.Status.invalid, &replies)
         }
         guard waiting.count < Self.maxWaiting else {
-            return USBIP.appendReply(
-                to: submit.sequence, status: USBIP.Status.noMemory, packets: submit.packets, &replies)
+            return USBIP.appendReply(to: submit.sequence, status: USBIP.Status.noMemory, &replies)
         }
         waiting.append(Transfer(sequence: submit.sequence, packets: submit.packets, packetSize: size))
     }

@@ -35,10 +35,20 @@ public struct FrameScheduler {
         /// When the last picture was begun, and the last new one; 0: none yet.
         var begun: UInt64 = 0
         var newest: UInt64 = 0
+        /// When the next picture of a feeder is due by the reader's rate.
+        var next: UInt64
+
+        /// A new picture of the feeder is begun.
+        mutating func beginNew(at now: UInt64) {
+            newest = now
+            // A feeder's clock may be fast by 2 %, and after a pause its pictures may catch up by two.
+            let limit = 2 * interval
+            next = max(next + interval * 49 / 50, now > limit ? now - limit : 0)
+        }
     }
 
-    /// The time after which a feeder that offers nothing counts as stalled, and its last picture is no longer shown.
-    static let stalled: UInt64 = 2_000_000_000
+    /// Nanoseconds after which a feeder that offers nothing counts as stalled, and its last picture is no longer shown.
+    static let stallTimeout: UInt64 = 2_000_000_000
 
     /// A camera that nobody reads or feeds.
     public init() {}
@@ -62,7 +72,7 @@ public struct FrameScheduler {
     ///   - interval: the time between two pictures, in UVC's units of 100 ns.
     /// - Returns: the slots that are no longer used.
     public mutating func setStream(_ mode: CameraMode?, interval: UInt32, at now: UInt64) -> [Int] {
-        stream = mode.map { Stream(mode: $0, interval: UInt64(interval) * 100, started: now) }
+        stream = mode.map { Stream(mode: $0, interval: UInt64(interval) * 100, started: now, next: now) }
         offered = now
         let unused = [shown, pending].compactMap { $0 }
         (shown, pending) = (nil, nil)
@@ -93,9 +103,9 @@ public struct FrameScheduler {
         if let pending {
             unused = shown
             (shown, self.pending) = (pending, nil)
-            stream.newest = now
+            stream.beginNew(at: now)
             picture = .slot(pending)
-        } else if let shown, now < offered + Self.stalled {
+        } else if let shown, now < offered + Self.stallTimeout {
             picture = .slot(shown)
         } else {
             unused = shown
@@ -103,7 +113,7 @@ public struct FrameScheduler {
             picture = .placeholder
             // Counts as a new picture, so that programs that come and go do not make the camera faster.
             if isAbandoned { stream.newest = now }
-            isAbandoned = false
+            (isAbandoned, isAwaited) = (false, false)
         }
         stream.begun = now
         self.stream = stream
@@ -113,17 +123,18 @@ public struct FrameScheduler {
     /// When the next picture is due; nil without a reader.
     public var due: UInt64? {
         guard let stream else { return nil }
-        // A source may be a little faster than its rate, but not twice as fast. The first placeholder after a feeder's
-        // end does not wait for its turn either: the feeder has shown the same picture since it began to end.
+        // A picture may come a little early. The first placeholder after a feeder's end does not wait for its turn
+        // either: the feeder has shown the same picture since it began to end.
         if pending != nil || isAbandoned {
-            return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
+            let early = stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4
+            return isAbandoned ? early : max(early, stream.next)
         }
-        if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.patience }
+        if isFed || isAwaited, stream.begun == 0 { return stream.started + Self.firstPictureTimeout }
         // Keeps a late picture of a source at the same rate from losing its turn to a repetition.
         let interval = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
         return stream.begun == 0 ? stream.started : stream.begun + interval
     }
 
-    /// How long a reader waits for the first picture of a feeder, which may have to open a camera or connect first.
-    static let patience: UInt64 = 1_000_000_000
+    /// Nanoseconds that a reader waits for a feeder's first picture: the feeder may have to connect or open a camera.
+    static let firstPictureTimeout: UInt64 = 1_000_000_000
 }

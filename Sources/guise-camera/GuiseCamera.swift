@@ -32,7 +32,7 @@ struct GuiseCamera {
         }
         let listener = try Listener(options.socket, group: group)
         let handover = Handover()
-        let inherited = handover.take()
+        let inherited = handover.restore()
         let port = if let inherited { Port(descriptor: inherited.port, number: inherited.number) } else { try Port() }
         let dropped = ccamera_drop_privileges(user, ownGroup, Ring.fileSize)
         guard dropped == 0 else {

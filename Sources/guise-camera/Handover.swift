@@ -21,7 +21,7 @@ struct Handover: ~Copyable {
     /// Milliseconds to wait for the manager.
     private static let timeout: CInt = 1000
 
-    /// Connects to the service manager. Afterwards the process may lose the right to.
+    /// Connects to the service manager. Call it before the process drops its privileges, which may be needed.
     init() {
         manager = ServiceManager().connect()
         var ends: [2 of CInt] = [-1, -1]
@@ -33,9 +33,9 @@ struct Handover: ~Copyable {
     /// Tells the service manager that the camera is there.
     func notifyReady() { _ = send("READY=1") }
 
-    /// Leaves the camera to the next process.
+    /// Stores the camera for the next process.
     /// - Returns: false without a service manager: then the camera must be unplugged.
-    func leave(_ port: borrowing Port, _ camera: CameraDevice) -> Bool {
+    func store(_ port: borrowing Port, _ camera: CameraDevice) -> Bool {
         let file = unsafe clinux_memory_file("guise-camera")
         guard file >= 0 else { return false }
         defer { close(file) }
@@ -65,10 +65,10 @@ struct Handover: ~Copyable {
         return bytes + camera.state
     }
 
-    /// Takes the camera that the process before has left.
+    /// Restores the camera that the previous process has stored.
     /// - Returns: the kernel's socket, the number of its port, and the camera; nil if there is none, or its state is
     ///   not understood. Then the camera is unplugged.
-    func take() -> (port: CInt, number: Int, camera: CameraDevice)? {
+    func restore() -> (port: CInt, number: Int, camera: CameraDevice)? {
         guard let count = environmentVariable("LISTEN_FDS").flatMap({ CInt($0) }), count > 0,
             environmentVariable("LISTEN_PID").flatMap({ pid_t($0) }) == getpid()
         else { return nil }

@@ -64,7 +64,7 @@ struct Service: ~Copyable {
 
     /// Leaves the camera to the next process, or else unplugs it.
     func end(_ handover: borrowing Handover) {
-        guard !handover.leave(port, camera) else { return report("the camera is left to the next process") }
+        guard !handover.store(port, camera) else { return report("the camera is left to the next process") }
         port.unplug()
         report("the camera is unplugged")
     }

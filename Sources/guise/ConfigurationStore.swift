@@ -302,7 +302,7 @@ final class ConfigurationStore: Sendable {
         if new.port != old.port { later.append("page.port") }
         if new.cats != old.cats { later.append("faces.cats") }
         if new.start != old.start { later.append("start") }
-        return kept.map { "\($0) stays on; take it off with `guise hide \($0)`" }
+        return kept.map { "\($0) stays on; take it off with `guise remove \($0)`" }
             + later.map { "'\($0)' takes effect at the next start" }
     }
 }

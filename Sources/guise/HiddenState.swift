@@ -1,6 +1,7 @@
 import Compose
 import FoundationEssentials
 import JSON
+import Synchronization
 import SystemKit
 
 /// What must stay hidden if the daemon ends in a call and starts again, by a crash or an upgrade: `hidden.json` in the
@@ -66,6 +67,29 @@ struct HiddenState: Sendable {
 
     /// Forgets it.
     func remove() { if let path { removeFile(path) } }
+}
+
+/// Stores what is hidden right after each change, since the next moment may be a crash or a kill.
+final class HiddenStateWriter: Sendable {
+    private let state: HiddenState
+    private let current: @Sendable () -> HiddenState.Content
+    private let stored = Mutex<HiddenState.Content?>(nil)
+
+    /// - Parameter current: what must stay hidden now.
+    init(_ state: HiddenState, current: @escaping @Sendable () -> HiddenState.Content) {
+        (self.state, self.current) = (state, current)
+    }
+
+    /// Stores what is hidden now, unless it is stored already.
+    /// - Throws: `Problem` if the file cannot be written.
+    func write() throws {
+        try stored.withLock { stored in
+            let content = current()
+            guard content != stored else { return }
+            try state.write(content)
+            stored = content
+        }
+    }
 }
 
 /// The right to keep `hidden.json`. Without XDG_RUNTIME_DIR there is no control socket, so that two daemons may run

@@ -17,14 +17,14 @@ final class PageService: PageBackend {
     private let thumbnails: Thumbnails
     private let photoProcessor: PhotoProcessor
     private let corrections: CorrectionStore
-    let pictures: PictureStore
+    let pictures: BackgroundStore
     private let control = Mutex<ControlServer?>(nil)
     private let server = Mutex<PageServer?>(nil)
 
     /// The time to wait for a picture, because the camera may have to be opened first.
     private static let timeout = Duration.seconds(5)
     /// The maximum number of pixels of a photo. Masking a photo of this size takes half a gigabyte.
-    private static let maxPhotoPixels = MediaLimits.received.pixels
+    private static let maxPhotoPixels = MediaLimits.upload.pixels
     /// The JPEG quality of photos, which are looked at longer than a preview.
     private static let photoQuality = 92
 
@@ -35,7 +35,7 @@ final class PageService: PageBackend {
         thumbnails = Thumbnails(context)
         corrections = CorrectionStore(folder: context.paths.corrections)
         photoProcessor = PhotoProcessor(context, corrections)
-        pictures = PictureStore(folder: context.paths.pictures)
+        pictures = BackgroundStore(folder: context.paths.pictures)
     }
 
     /// Sets the server that answers the requests on the page's web socket.

@@ -83,7 +83,7 @@ final class PhotoProcessor: Sendable {
         let file = try MemoryFile(photo, what: "a photo")
         let hash = PhotoHash(of: photo)
         var result: Result?
-        try Clip.firstPicture(of: file.path, named: "the photo", within: .received) { view in
+        try Clip.firstPicture(of: file.path, named: "the photo", within: .upload) { view in
             let layout = view.layout
             let loader = try MaskLoader(
                 searchPaths: context.paths.masks, target: context.artTarget(layout), selections: selections,

@@ -88,7 +88,7 @@ extension SinkSpec {
     ) throws -> any FrameSink & ~Copyable {
         switch self {
         case .usb:
-            return try USBCameraSink(layout: layout)
+            return try USBCameraSink(layout: layout, isExpected: USBCameraSink.isSetUp())
         case .loopback:
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
         case .device(let node):

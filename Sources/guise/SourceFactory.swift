@@ -58,7 +58,7 @@ extension AppContext {
         let choice: SinkSpec
         if !sinks.contains(.automatic) {
             return (source, sinks, notes)
-        } else if mayExist(USBCameraSink.servicePath) {
+        } else if mayExist(USBCameraSink.servicePath) || USBCameraSink.isSetUp() {
             choice = .usb
             notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
         } else if !devices.loopbacksForGuise.isEmpty {

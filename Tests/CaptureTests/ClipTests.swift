@@ -309,7 +309,7 @@ import Testing
             END
             """)
         _ = try scratch.testPicture("wide.jpg", size: "6000x5000")
-        var (little, brief, few) = (MediaLimits.received, MediaLimits.received, MediaLimits.received)
+        var (little, brief, few) = (MediaLimits.upload, MediaLimits.upload, MediaLimits.upload)
         little.memory = 450 << 20
         brief.probing = 1
         few.pixels = 500_000
@@ -319,7 +319,7 @@ import Testing
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
         // A decoder's CPU time is limited by itself, not together with others.
-        var bounds = MediaLimits.received
+        var bounds = MediaLimits.upload
         bounds.clip = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
         let long = try scratch.make("long.mkv", "-stream_loop 29 -i \(short) -c copy")
@@ -369,7 +369,7 @@ import Testing
             while [ ! -e \(go) ]; do sleep 0.02; done
             """, "decoder")
         #expect(unsafe chmod(script, 0o755) == 0)
-        var bounds = MediaLimits.named
+        var bounds = MediaLimits.userFile
         bounds.program = script
         var clip = try Clip(path: path, within: bounds)
         #expect(try harvest(&clip, limit: 3).frames.count == 3)

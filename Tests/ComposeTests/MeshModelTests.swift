@@ -198,7 +198,7 @@ struct MeshModelTests {
                     box.data.replaceSubrange(offset..<offset + 4, with: Box.bytes(value.bitPattern))
                 }
             }
-            return try #require(try read(try box.glb()).primitives.first).mesh.vertices.map(\.part)
+            return try #require(try read(try box.glb()).primitives.first).mesh.vertices.map(\.uv)
         }
         let plain = try parts(movedBy: .zero)
         #expect(plain.contains([0.25, 0.75]) && plain.contains([0.75, 0.25]))

@@ -50,7 +50,7 @@ struct MeshTests {
 
     private static func isFinite(_ mesh: Mesh) -> Bool {
         mesh.vertices.allSatisfy { vertex in
-            let p = vertex.position + vertex.normal + SIMD3(vertex.along, vertex.shade) + SIMD3(vertex.part, 0)
+            let p = vertex.position + vertex.normal + SIMD3(vertex.grainUV, vertex.shade) + SIMD3(vertex.uv, 0)
             return p.x.isFinite && p.y.isFinite && p.z.isFinite && abs(norm(vertex.normal) - 1) < 1e-3
         } && mesh.triangles.allSatisfy { Int($0) < mesh.vertices.count }
     }

@@ -18,8 +18,7 @@ struct RequestTests {
         (#"{"request":"faces"}"#, ServiceRequest.faces),
         (#"{"request":"masks"}"#, MaskRequest.masks),
         (#"{"request":"devices"}"#, DeviceRequest.devices),
-        (#"{"request":"show","mask":"santa"}"#, MaskRequest.show("santa")),
-        (#"{"request":"hide","mask":"santa"}"#, MaskRequest.hide("santa")),
+        (#"{"request":"remove","mask":"santa"}"#, MaskRequest.remove("santa")),
         (#"{"request":"toggle","mask":"santa"}"#, MaskRequest.toggle("santa")),
         (#"{"request":"only","mask":"santa"}"#, MaskRequest.only("santa")),
         (#"{"request":"next"}"#, MaskRequest.next),
@@ -135,6 +134,8 @@ struct RequestTests {
 
     @Test(arguments: [
         (#"{"request": "togle"}"#, RequestError.Code.unknownRequest, "did you mean 'toggle'?"),
+        (#"{"request": "show", "mask": "a"}"#, .unknownRequest, "the request 'show' was renamed; use 'wear'"),
+        (#"{"request": "hide", "mask": "a"}"#, .unknownRequest, "the request 'hide' was renamed; use 'remove'"),
         (#"{"request": "toggle"}"#, .badValue, "'mask' is missing"),
         (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a string"),
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),

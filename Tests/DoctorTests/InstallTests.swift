@@ -13,12 +13,13 @@ private final class Session {
 
     /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
-        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDry: Bool = false, hasEdited: Bool = false,
+        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDryRun: Bool = false,
+        hasEdited: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
     ) throws -> Installer {
         (said, ran, questions) = ([], [], 0)
         var options = Installer.Options()
-        (options.isDry, options.hasModule, options.hasEdited) = (isDry, hasModule, hasEdited)
+        (options.isDryRun, options.hasModule, options.hasEdited) = (isDryRun, hasModule, hasEdited)
         let user = Installer.Console(
             print: { self.said.append($0) },
             confirm: answer.map { answer in
@@ -178,14 +179,14 @@ private func home() throws -> Machine {
     machine.programs = [:]
     let before = machine.names
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true, isDry: true).install()
+    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).install()
     #expect(machine.names == before)
     #expect(session.ran.isEmpty && session.questions == 0)
     #expect(session.printed("would write: \(units)/guise.service"))
     #expect(session.printed("would run: systemctl --user enable --now guise.socket"))
     try session.installer(machine).install()
     let installed = machine.names
-    try session.installer(machine, answer: true, hasModule: true, isDry: true).uninstall()
+    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).uninstall()
     #expect(machine.names == installed)
     #expect(session.printed("would remove: \(units)/guise.service"))
 }
@@ -228,9 +229,11 @@ private func homeWithCamera() throws -> Machine {
 
 @Test func `the USB camera is offered first, and the loopback only if it is declined`() throws {
     let machine = try homeWithCamera()
+    machine.programs["systemctl --user try-restart guise.service"] = .text("")
     let session = Session()
     try session.installer(machine, answer: true, hasModule: true).install()
     #expect(session.questions == 1 && !session.printed("modprobe"))
+    #expect(session.printed("it has started again, and feeds the camera"))
     #expect(session.ran.allSatisfy { $0.first == "sudo" })
     // A service that starts as root runs a copy that only root can change.
     #expect(session.ran.first?.suffix(1) == ["/usr/local/libexec/guise/guise-camera"])
@@ -239,6 +242,7 @@ private func homeWithCamera() throws -> Machine {
     #expect(session.ran.last == ["sudo", "systemctl", "restart", "guise-camera.service"])
     try session.installer(machine, answer: false, hasModule: true).install()
     #expect(session.questions == 2 && session.ran.isEmpty && session.printed("/etc/modprobe.d/guise.conf"))
+    #expect(!session.printed("it has started again"))
     try session.installer(machine, answer: true, hasModule: false).install()
     #expect(session.questions == 0 && session.ran.isEmpty)
 }
@@ -263,6 +267,7 @@ private func homeWithCamera() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true).uninstall()
     let removed = session.ran.first { $0.contains("rm") } ?? []
     #expect(removed.count == 3 + 4, "\(removed)")
+    #expect(session.ran.contains(["sudo", "rmdir", "--ignore-fail-on-non-empty", "/usr/local/libexec/guise"]))
     #expect(session.ran.contains(["sudo", "userdel", "guise-camera"]))
     // A new version of the program is installed over the old one.
     try machine.put("/usr/local/libexec/guise/guise-camera", "an old program")

@@ -1287,7 +1287,7 @@ extension EndToEnd {
             #expect(browser.waits(for: "document.querySelector('.toast')?.innerText.includes('stays on')"))
             try browser.stroke("1")
             #expect(stage.comes { try stage.worn == ["pixelate", "crown", "stubble"] })
-            try stage.guise.ask("hide", ["mask": "pixelate"])
+            try stage.guise.ask("remove", ["mask": "pixelate"])
             // Before a look is deleted, the page asks.
             for (button, left) in [("#look-delete-cancel", 3), ("#look-delete .main", 2)] {
                 try browser.run("document.querySelector('#shelf-list .remove').click()")

@@ -73,7 +73,7 @@ import Testing
         #expect(try guise.guise("teach", "red card").errors.contains("`guise resume` first"))
     }
 
-    @Test func `nothing is taught from the camera while no mask looks at things`() throws {
+    @Test func `nothing is taught from the camera while no mask recognises things`() throws {
         let guise = try RunningGuise(
             RunningGuise.sample + ["--sink", "null"], config: #"{\#(RunningGuise.smallOutput), "masks": []}"#)
         let refused = try guise.guise("teach", "card")

@@ -209,7 +209,7 @@ private let sizes: [((Int, Int), (Int, Int))] = [
             for isMirrored in [false, true] {
                 let (w, h) = quarters & 1 == 1 ? (height, width) : (width, height)
                 var frame = Frame(FrameLayout(width: w, height: h, format: .gray, lumaStride: w + 3))
-                turn(source.view, into: &frame, quarters: quarters, isMirrored: isMirrored)
+                rotateAndMirror(source.view, into: &frame, quarters: quarters, isMirrored: isMirrored)
                 let wanted = (0..<w * h).map { i in
                     let (x, y) = (isMirrored ? w - 1 - i % w : i % w, i / w)
                     return switch quarters {

@@ -11,7 +11,7 @@ import Testing
 struct CommandTests {
     /// Arguments for the commands that need some.
     private static let arguments = [
-        "show": ["a"], "hide": ["a"], "toggle": ["a"], "only": ["a"], "wear": ["a", "b"], "set": ["faces.max", "2"],
+        "remove": ["a"], "toggle": ["a"], "only": ["a"], "wear": ["a", "b"], "set": ["faces.max", "2"],
         "record": ["stop"], "use": ["auto"], "add": ["a", "b"], "order": ["b", "a"], "look": ["a"], "favourite": ["a"],
         "teach": ["a"], "forget": ["a"],
     ]
@@ -33,7 +33,10 @@ struct CommandTests {
     }
 
     @Test func `a command without options sends the same request without the parser`() throws {
-        for name in ["show", "hide", "toggle", "only", "next", "previous", "clear", "random", "surprise", "pause"] {
+        for name in [
+            "wear", "add", "order", "remove", "toggle", "only", "next", "previous", "clear", "random", "surprise",
+            "pause",
+        ] {
             let words = [name] + (Self.arguments[name] ?? [])
             let parsed = try #require(try Guise.parseAsRoot(words) as? any ControlCommand)
             #expect(QuickCommand(words)?.command == parsed.request, "\(name)")
@@ -47,7 +50,8 @@ struct CommandTests {
     }
 
     @Test(arguments: [
-        [], ["toggle"], ["toggle", "--help"], ["toggle", "a", "b"], ["next", "a"], ["wear", "a"], ["masks"], ["status"],
+        [], ["toggle"], ["toggle", "--help"], ["toggle", "a", "b"], ["next", "a"], ["wear"], ["clear", "a", "b"],
+        ["masks"], ["status"],
         ["stop"], ["snapshot"], ["record"], ["togle", "a"], ["--version"],
     ])
     func `options, mistakes and other commands are left to the parser`(words: [String]) {
@@ -97,7 +101,7 @@ struct CommandTests {
         let reply: WornReply = try JSON([
             "masks": [JSON(["name": "blur", "opacity": 1, "choices": JSON([:])])], "kept": ["blur"],
         ]).decoded()
-        #expect(reply.line == "worn: blur (to take off what hides: guise hide blur)")
+        #expect(reply.line == "worn: blur (to take off what hides: guise remove blur)")
         let swapped: WornReply = try JSON([
             "masks": [JSON(["name": "crown", "opacity": 1, "choices": JSON([:])])], "replaced": ["top"],
         ]).decoded()
@@ -108,7 +112,7 @@ struct CommandTests {
 
     @Test(arguments: [
         ("aply", "`guise apply`"), ("mask", "`guise masks`"), ("off", "`guise clear`"), ("undoo", "`guise undo`"),
-        ("qqqqqqqqqqqq", "`guise --help`"),
+        ("show", "`guise wear`"), ("hide", "`guise remove`"), ("qqqqqqqqqqqq", "`guise --help`"),
     ])
     func `a word that is no command names the one that may be meant`(word: String, fix: String) throws {
         let problem = try #require(Guise.unknownCommand(word))

@@ -173,7 +173,7 @@ import Track
     @Test func `every request of the protocol is answered`() throws {
         let fixture = try DaemonFixture(#"{"page": {"port": 0}, "masks": [], "output": {"width": 64, "height": 64}}"#)
         let keys: [String: [String: JSON]] = [
-            "show": ["mask": "ab-grey"], "hide": ["mask": "ab-grey"], "toggle": ["mask": "ab-grey"],
+            "remove": ["mask": "ab-grey"], "toggle": ["mask": "ab-grey"],
             "only": ["mask": "ab-grey"], "wear": ["masks": ["ab-grey"]], "set": ["key": "faces.max", "value": 2],
             "add": ["masks": ["aa-choices"]], "order": ["masks": ["aa-choices", "ab-grey"]],
             "look": ["name": "both", "action": "save"], "favourite": ["mask": "ab-grey"],
@@ -192,7 +192,7 @@ import Track
             // Only a snapshot waits for the loop.
             for request in fixture.mailbox.takeCaptureRequests() { request.refuse("there is no picture") }
             do { _ = try answer.take() } catch {
-                // Nothing is taught, and no mask looks at things.
+                // Nothing is taught, and no mask recognises things.
                 #expect(["snapshot", "teach", "forget"].contains(name), "\(name): \(error)")
             }
         }
@@ -201,7 +201,7 @@ import Track
 
     @Test func `a status is decoded by the command line as it was sent`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.9)))
         let path = fixture.scratch.path("a.mp4")
         _ = try fixture.ask(.picture(.startRecording(path, sound: false)))
@@ -221,7 +221,7 @@ import Track
 
     @Test func `a file becomes one of the user's own pictures, and what can't be read changes nothing`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("background-picture")))
+        _ = try fixture.ask(.mask(.wear(["background-picture"])))
         func picture() -> String? { fixture.loader.selections.first?.choices["picture"] }
         let path = try fixture.scratch.make("At the sea!.png", "-f lavfi -i testsrc=s=4800x1200 -frames:v 1")
         _ = try fixture.ask(Self.set(JSON(path)))
@@ -257,7 +257,7 @@ import Track
 
     @Test func `a clip becomes a moving picture, a short one a picture, and a damaged one nothing`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("background-picture")))
+        _ = try fixture.ask(.mask(.wear(["background-picture"])))
         func picture() -> String? { fixture.loader.selections.first?.choices["picture"] }
         let clip = try fixture.scratch.make("waves.mkv", "-f lavfi -i testsrc=s=1440x810:r=30:d=2 -c:v mpeg4")
         _ = try fixture.ask(Self.set(JSON(clip)))
@@ -291,27 +291,27 @@ import Track
 
     @Test func `the number of pictures is limited, and those that are there stay`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("background-picture")))
-        for number in 0..<PictureStore.maxPictures {
+        _ = try fixture.ask(.mask(.wear(["background-picture"])))
+        for number in 0..<BackgroundStore.maxPictures {
             _ = try fixture.scratch.write("\(number)", "config/guise/Pictures/\(number).jpg")
         }
         let path = try fixture.scratch.make("a.png", "-f lavfi -i testsrc=s=64x64 -frames:v 1")
         let error = fixture.requestError(Self.set(JSON(path)))
         #expect(error?.message.contains("delete some") == true, "\(error as Any)")
-        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == PictureStore.maxPictures)
+        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == BackgroundStore.maxPictures)
     }
 
     // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {
         let fixture = try DaemonFixture()
-        #expect(try fixture.worn(.mask(.show("ab-grey"))) == ["ab-grey"])
-        #expect(try fixture.worn(.mask(.show("aa-choices"))) == ["ab-grey", "aa-choices"])
-        #expect(try fixture.worn(.mask(.show("ab-grey"))) == ["ab-grey", "aa-choices"], "it is worn already")
+        #expect(try fixture.worn(.mask(.wear(["ab-grey"]))) == ["ab-grey"])
+        #expect(try fixture.worn(.mask(.wear(["aa-choices"]))) == ["ab-grey", "aa-choices"])
+        #expect(try fixture.worn(.mask(.wear(["ab-grey"]))) == ["ab-grey", "aa-choices"], "it is worn already")
         #expect(try fixture.worn(.mask(.toggle("ab-grey"))) == ["aa-choices"])
         #expect(try fixture.worn(.mask(.toggle("ab-grey"))) == ["aa-choices", "ab-grey"])
-        #expect(try fixture.worn(.mask(.hide("aa-choices"))) == ["ab-grey"])
-        #expect(try fixture.worn(.mask(.hide("aa-choices"))) == ["ab-grey"], "it is not worn")
+        #expect(try fixture.worn(.mask(.remove("aa-choices"))) == ["ab-grey"])
+        #expect(try fixture.worn(.mask(.remove("aa-choices"))) == ["ab-grey"], "it is not worn")
         #expect(try fixture.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
         #expect(try fixture.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["aa-choices", "ab-grey"])
         #expect(try fixture.worn(.mask(.order(["ab-grey"]))) == ["ab-grey", "aa-choices"])
@@ -339,7 +339,7 @@ import Track
 
     @Test func `stamps are set as a list or as its text, and a wrong one changes nothing`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("stamps")))
+        _ = try fixture.ask(.mask(.wear(["stamps"])))
         func set(_ value: JSON) throws {
             _ = try fixture.ask(.configuration(.set(mask: "stamps", key: "items", value: value)))
         }
@@ -379,8 +379,8 @@ import Track
     ])
     func `a mask that hides faces stays on until a request names it`(request: MaskRequest) throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
-        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
         _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0.9)))
         let answer = try fixture.ask(.mask(request))
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
@@ -389,7 +389,7 @@ import Track
         #expect(!fixture.loader.selections.contains { $0.mask == "aa-choices" })
         // It is taken off by name; a mask that the request names is not reported as kept.
         #expect(try fixture.ask(.mask(.only("pixelate")))["kept"] == nil)
-        #expect(try fixture.worn(.mask(.hide("pixelate"))) == [])
+        #expect(try fixture.worn(.mask(.remove("pixelate"))) == [])
     }
 
     @Test(arguments: [MaskRequest.clear, .next, .only("ab-grey")])
@@ -400,11 +400,11 @@ import Track
             """
             {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
             """)
-        _ = try fixture.ask(.mask(.show("ac-cover")))
+        _ = try fixture.ask(.mask(.wear(["ac-cover"])))
         try fixture.write(mask: "ac-cover", "{")
         #expect(try fixture.ask(.mask(request))["kept"]?.elements.compactMap(\.string) == ["ac-cover"])
         #expect(fixture.loader.selections.first?.mask == "ac-cover")
-        _ = try fixture.ask(.mask(.hide("ac-cover")))
+        _ = try fixture.ask(.mask(.remove("ac-cover")))
         #expect(!fixture.loader.selections.contains { $0.mask == "ac-cover" })
     }
 
@@ -415,7 +415,7 @@ import Track
             """
             {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
             """)
-        _ = try fixture.ask(.mask(.show("ac-cover")))
+        _ = try fixture.ask(.mask(.wear(["ac-cover"])))
         fixture.loader.start()
         waits { fixture.loader.masks.map(\.name) == ["ac-cover"] }
         // Readable, but no mask, so that the last valid version stays on.
@@ -426,7 +426,7 @@ import Track
 
     @Test func `an edit of the configuration takes off only the hiding masks that it named before`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
         let set = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
         #expect(fixture.loader.selections.map(\.mask) == ["pixelate", "ab-grey"])
         #expect(set["notes"]?.text.contains("pixelate stays on") == true)
@@ -442,16 +442,16 @@ import Track
         request: MaskRequest
     ) throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("bystanders")))
-        _ = try fixture.ask(.mask(.show("background-blur")))
+        _ = try fixture.ask(.mask(.wear(["bystanders"])))
+        _ = try fixture.ask(.mask(.wear(["background-blur"])))
         #expect(fixture.loader.selections.map(\.mask) == ["bystanders", "background-blur"], "both can be worn")
         let kept = try fixture.ask(.mask(request))["kept"]?.elements.compactMap(\.string)
         #expect(kept == ["bystanders", "background-blur"])
         // A background by its name.
-        _ = try fixture.ask(.mask(.show("background-grey")))
+        _ = try fixture.ask(.mask(.wear(["background-grey"])))
         #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
         #expect(fixture.loader.selections.contains { $0.mask == "bystanders" })
-        _ = try fixture.ask(.mask(.show("background-blur")))
+        _ = try fixture.ask(.mask(.wear(["background-blur"])))
         _ = try fixture.ask(.mask(.only("background-color")))
         #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
     }
@@ -474,13 +474,13 @@ import Track
         _ = try fixture.ask(.mask(.wear(["ad-room"])))
         #expect(fixture.loader.selections.map(\.mask) == ["ad-room"], "it hides the room too")
         // By its own name it goes.
-        #expect(try fixture.worn(.mask(.hide("ad-room"))) == [])
+        #expect(try fixture.worn(.mask(.remove("ad-room"))) == [])
     }
 
     @Test(arguments: [MaskRequest.wear(["pixelate"]), .only("pixelate")])
     func `a hiding mask that is put on by name is not transparent`(request: MaskRequest) throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
         _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0)))
         _ = try fixture.ask(.mask(request))
         #expect(fixture.loader.selections.map(\.opacity) == [1])
@@ -509,7 +509,7 @@ import Track
         #expect(throws: (any Error).self) { try fixture.daemon.saveChanges() }
         #expect(try state.read().masks.map(\.mask) == ["pixelate"] && state.read().isPaused)
         #expect(try fixture.scratch.shell("cat $(find . -name masks.json)").contains("ab-grey"))
-        _ = try fixture.ask(.mask(.hide("pixelate")))
+        _ = try fixture.ask(.mask(.remove("pixelate")))
         _ = try fixture.ask(.picture(.resume))
         try? fixture.daemon.saveChanges()
         #expect(try state.read() == HiddenState.Content())
@@ -575,27 +575,27 @@ import Track
     }
 
     @Test(arguments: [
-        Command.mask(.show("ab-gray")), .mask(.hide("ab-gray")), .mask(.toggle("ab-gray")), .mask(.only("ab-gray")),
+        Command.mask(.wear(["ab-gray"])), .mask(.remove("ab-gray")), .mask(.toggle("ab-gray")), .mask(.only("ab-gray")),
         .mask(.wear(["aa-choices", "ab-gray"])),
         .configuration(.set(mask: "ab-gray", key: "opacity", value: 1)),
     ])
     func `an unknown name is an error that suggests the nearest one, and changes nothing`(command: Command) throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         let requestError = try #require(fixture.requestError(command))
         #expect(
             requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
         #expect(fixture.loader.selections == [MaskSelection("ab-grey")])
-        let unrelated = try #require(fixture.requestError(.mask(.show("qqqqqqqqqqqqqqqq"))))
+        let unrelated = try #require(fixture.requestError(.mask(.wear(["qqqqqqqqqqqqqqqq"]))))
         #expect(unrelated.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
     }
 
     @Test func `a mask whose folder was deleted can still be taken off`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         try FileManager.default.removeItem(atPath: fixture.scratch.path("config/guise/Masks/ab-grey"))
-        #expect(try fixture.worn(.mask(.hide("ab-grey"))) == [])
-        #expect(fixture.requestError(.mask(.show("ab-grey")))?.code == .unknownMask)
+        #expect(try fixture.worn(.mask(.remove("ab-grey"))) == [])
+        #expect(fixture.requestError(.mask(.wear(["ab-grey"])))?.code == .unknownMask)
     }
 
     @Test func `next and previous cycle through all masks, one at a time`() throws {
@@ -648,7 +648,7 @@ import Track
 
     @Test func `a mask's options are set, and kept as long as it is worn`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         for (key, value) in [("opacity", 0.25), ("cloth", "#102030"), ("palette", "night"), ("text", "Bob")]
             as [(String, JSON)]
         {
@@ -682,7 +682,7 @@ import Track
         key: String, value: JSON, words: String
     ) throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         let requestError = try #require(
             fixture.requestError(.configuration(.set(mask: "aa-choices", key: key, value: value))))
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
@@ -698,7 +698,7 @@ import Track
 
     @Test func `a text that looks like a path is a text`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "text", value: "/dev/null")))
         #expect(fixture.loader.selections.first?.choices == ["text": "/dev/null"])
     }
@@ -711,7 +711,7 @@ import Track
         try fixture.write(configuration: #"{"masks": [], "source": "camera"}"#)
         _ = try fixture.ask(.configuration(.reload))
         #expect(fixture.loader.selections.isEmpty)
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         #expect(fixture.loader.selections.first?.choices == ["text": "Bob"])
     }
 
@@ -858,7 +858,7 @@ import Track
         let fileNow = try fixture.scratch.read("config/guise/config.json")
         #expect(fileNow == file, "it is saved a moment later")
         // What the user edits meanwhile stays, and a mask that is only worn is not saved.
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         try fixture.write(configuration: #"{"faces": {"minSize": 0.2}, "masks": ["crown"]}"#)
         try fixture.daemon.saveChanges()
         let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
@@ -907,9 +907,9 @@ import Track
     @Test func `current settings and masks are saved, and read again`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.5)))
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         let path = fixture.scratch.path("config/guise/config.json")
         #expect(try fixture.ask(.configuration(.save))["path"]?.string == path)
         let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
@@ -992,8 +992,8 @@ import Track
         let before = try fixture.values.text
         let masks = JSON([JSON("ab-grey"), JSON(name)])
         for command in [
-            Command.configuration(.set(mask: nil, key: "masks", value: masks)), .mask(.show(name)), .mask(.only(name)),
-            .mask(.wear([name])),
+            Command.configuration(.set(mask: nil, key: "masks", value: masks)), .mask(.wear([name])),
+            .mask(.only(name)),
         ] {
             let requestError = try #require(fixture.requestError(command), "\(command)")
             #expect(requestError.message.contains(words), "\(command): \(requestError)")
@@ -1102,7 +1102,7 @@ import Track
         func file() throws -> String {
             String(decoding: try fixture.scratch.read("config/guise/config.json"), as: UTF8.self)
         }
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         // Not read again yet.
         try fixture.write(configuration: #"{"faces": {"minSize": 0.2}, "start": "last"}"#)
         _ = try fixture.ask(.configuration(.save))
@@ -1133,11 +1133,11 @@ import Track
     @Test func `subscribers get each change once`() throws {
         let fixture = try DaemonFixture()
         #expect(fixture.newEvents.isEmpty)
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         let worn = fixture.newEvents.map(\.text)
         #expect(worn == [#"{"event":"masks","masks":[{"name":"ab-grey","opacity":1,"choices":{}}]}"#])
         #expect(fixture.newEvents.isEmpty)
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         #expect(fixture.newEvents.isEmpty, "it was worn already")
         fixture.daemon.status.setCamera("a camera")
         var loopStatus = LoopStatus()

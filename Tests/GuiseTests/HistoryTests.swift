@@ -22,7 +22,7 @@ import Testing
     @Test func `every kind of change is undone and made again, in order`() throws {
         let fixture = try DaemonFixture()
         let changes: [Command] = [
-            .mask(.show("aa-choices")), .configuration(.set(mask: "aa-choices", key: "opacity", value: 0.25)),
+            .mask(.wear(["aa-choices"])), .configuration(.set(mask: "aa-choices", key: "opacity", value: 0.25)),
             .configuration(.set(mask: "aa-choices", key: "cloth", value: "#102030")),
             .configuration(.set(mask: nil, key: "view.mirror", value: true)), .mask(.add(["ab-grey"])),
             .mask(.order(["ab-grey", "aa-choices"])), .configuration(.set(mask: nil, key: "faces.max", value: 2)),
@@ -53,7 +53,7 @@ import Testing
         #expect(fixture.mailbox.settings.source == .sample && fixture.mailbox.settings.view.isMirrored)
         // A new change ends what could be made again.
         _ = try fixture.ask(.history(.undo))
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         #expect(fixture.requestError(.history(.redo))?.message == "there is nothing to redo")
     }
 
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `quick changes of different steps are undone one by one`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         for (step, text) in ["Ada", "Bob", "Cleo"].enumerated() {
             _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "text", value: JSON(text), step: step)))
         }
@@ -121,7 +121,7 @@ import Testing
         // Another program has set it; undo goes back to that.
         _ = camera.set(FakeCamera.brightness, to: 90)
         _ = try fixture.ask(.device(.setControl("brightness", 140)))
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         _ = try fixture.ask(.device(.setControl("gain", 50)))
         _ = try fixture.ask(.device(.resetCamera))
         #expect(values() == "128 auto")
@@ -196,7 +196,7 @@ import Testing
         _ = try fixture.ask(.device(.setControl("brightness", 140)))
         let catalog = MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks)
         // A step that changes nothing any more, since its mask was taken off without one.
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         try catalog.select([])
         let answer = try HistoryHandler(history: fixture.daemon.history).handle(.undo)
         guard case .background = answer else {
@@ -208,7 +208,7 @@ import Testing
     @Test func `controls of a camera that is not in use are undone for the next time, and bar no other step`() throws {
         let camera = CameraSettingsTests.FakeCamera()
         let fixture = try DaemonFixture(camera: camera)
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         _ = try fixture.ask(.device(.setControl("brightness", 140)))
         // Another program took its place, without a request.
         fixture.mailbox.change { $0.source = .sample }
@@ -226,11 +226,11 @@ import Testing
 
     @Test func `whatever is undone, hidden faces stay hidden`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
-        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
         let answer = try fixture.ask(.history(.undo))
-        #expect(answer["change"]?.string == "show pixelate")
+        #expect(answer["change"]?.string == "wear pixelate")
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
         #expect(fixture.loader.selections.map(\.mask) == ["pixelate", "ab-grey"])
         // The step counts as undone; the next undo goes on.
@@ -247,14 +247,14 @@ import Testing
         _ = try fixture.ask(.history(.undo))
         #expect(fixture.mailbox.settings.onLostFace == .cover)
         // By name it is taken off, and that can be undone: it hides more.
-        _ = try fixture.ask(.mask(.hide("pixelate")))
+        _ = try fixture.ask(.mask(.remove("pixelate")))
         _ = try fixture.ask(.history(.undo))
         #expect(fixture.loader.selections.contains { $0.mask == "pixelate" })
     }
 
     @Test func `a pause is not undone`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("ab-grey")))
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
         _ = try fixture.ask(.picture(.panic))
         _ = try fixture.ask(.history(.undo))
         #expect(fixture.mailbox.settings.isPaused && fixture.loader.selections.isEmpty)
@@ -273,7 +273,7 @@ import Testing
         // A set replaces what it contains.
         #expect(try replaced(.toggle("santa")) == ["top", "stubble", "beanie"])
         #expect(fixture.loader.selections.map(\.mask) == ["santa", "round-glasses"])
-        #expect(try replaced(.show("goatee")) == ["santa"])
+        #expect(try replaced(.wear(["goatee"])) == ["santa"])
         // Masks without a kind replace nothing, and are not replaced.
         #expect(try replaced(.wear(["ab-grey", "aa-choices"])) == [])
         #expect(try replaced(.wear(["polaroid"])) == [])
@@ -290,10 +290,10 @@ import Testing
 
     @Test func `a mask that is put on again has its colours and texts`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "text", value: "Bob")))
-        _ = try fixture.ask(.mask(.hide("aa-choices")))
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.remove("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         #expect(fixture.loader.selections.first?.choices == ["text": "Bob"])
         // Percentages and names of colours are taken, as people type them.
         _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: "40 %")))
@@ -322,7 +322,7 @@ import Testing
         let fixture = try DaemonFixture()
         // The fixture's own masks are not marked.
         let catalog = MaskCatalog(fixture.loader, searchPaths: [fixture.scratch.path("config/guise/Masks")])
-        let handler = MaskHandler(masks: catalog, pictures: PictureStore(folder: nil))
+        let handler = MaskHandler(masks: catalog, pictures: BackgroundStore(folder: nil))
         for (request, name) in [(MaskRequest.random(all: false), "random"), (.surprise(all: false), "surprise")] {
             let requestError = #expect(throws: RequestError.self) { _ = try handler.handle(request) }
             #expect(requestError?.message.contains("`guise \(name) --all`") == true)
@@ -365,7 +365,7 @@ import Testing
 
     @Test func `a change that cannot be undone now can be undone later`() throws {
         let fixture = try DaemonFixture()
-        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
         _ = try fixture.ask(.mask(.clear))
         let file = fixture.scratch.path("config/guise/Masks/aa-choices/mask.json")
         let description = try fixture.scratch.read("config/guise/Masks/aa-choices/mask.json")
@@ -381,6 +381,6 @@ import Testing
     @Test func `a mask that hides faces and stays on is not called undone`() {
         let reply = HistoryReply(change: "wear pixelate", worn: WornReply(masks: [], kept: ["pixelate"]), notes: [])
         #expect(reply.line?.hasPrefix("wear pixelate, except what hides; ") == true)
-        #expect(reply.line?.contains("guise hide pixelate") == true)
+        #expect(reply.line?.contains("guise remove pixelate") == true)
     }
 }

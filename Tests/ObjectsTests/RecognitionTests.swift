@@ -245,11 +245,11 @@ private struct Lessons {
         #expect((card.region.center - [630, 310]).length < 12)
         picture.things.removeLast(2)
         tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0.06)
-        let gone = (tracker.count(of: 0), tracker.isThere(0))
+        let gone = (tracker.count(of: 0), tracker.isPresent(0))
         #expect(gone == (0, true), "it was there a moment ago")
         tracker.update(picture.frame(), lessons.taught, lessons.recognizer, waits: true, at: 0.9)
-        let isThere = tracker.isThere(0)
-        #expect(!isThere)
+        let isPresent = tracker.isPresent(0)
+        #expect(!isPresent)
     }
 
     @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))

@@ -160,6 +160,37 @@ private struct Unchecked: @unchecked Sendable {
         #expect(service.received() == .frame(slot: 0, width: 640, height: 480))
     }
 
+    @Test func `a service that starts later is fed from then on`() throws {
+        let path = scratch.path("later")
+        var sink = try USBCameraSink(layout: layout, path: path, isExpected: true)
+        #expect(sink.hasReaders(at: second) == false && sink.readerEvents == nil)
+        try sink.publish(PublishableFrame(frame(100).view))
+        let later = Service(path)
+        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerEvents != nil)
+        later.accept()
+        later.send(.stream(isWatched: true, width: 640, height: 480))
+        #expect(sink.hasReaders(at: 2 * second) == true)
+        try sink.publish(PublishableFrame(frame(101).view))
+        #expect(later.received() == .frame(slot: 0, width: 640, height: 480))
+        // One that is there refuses it at once.
+        service.acceptLater(.refused(.forbidden, process: 0))
+        #expect(throws: Problem.self) {
+            _ = try USBCameraSink(layout: layout, path: service.path, isExpected: true)
+        }
+    }
+
+    @Test func `the service belongs to a machine that starts it and whose kernel can plug it in`() throws {
+        let root = scratch.path("root")
+        #expect(!USBCameraSink.isSetUp(root: root))
+        try scratch.write("", "root/etc/systemd/system/multi-user.target.wants/guise-camera.service")
+        try scratch.write("6.1.0-31-cloud-amd64\n", "root/proc/sys/kernel/osrelease")
+        try scratch.write("kernel/drivers/usb/core/usbcore.ko:\n", "root/lib/modules/6.1.0-31-cloud-amd64/modules.dep")
+        #expect(!USBCameraSink.isSetUp(root: root))
+        try scratch.write("6.1.0-31-amd64\n", "root/proc/sys/kernel/osrelease")
+        try scratch.write("kernel/drivers/usb/usbip/vhci-hcd.ko:\n", "root/lib/modules/6.1.0-31-amd64/modules.dep")
+        #expect(USBCameraSink.isSetUp(root: root))
+    }
+
     @Test(arguments: [
         (CameraMessage.refused(.busy, process: Int(getpid())), Problem.Kind.busy, "feeds it"),
         (.refused(.forbidden, process: 0), .forbidden, "permission denied"),

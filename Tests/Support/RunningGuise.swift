@@ -97,7 +97,7 @@ public final class RunningGuise: @unchecked Sendable {
     /// Restores the state at its start: no masks, nothing paused.
     public func reset() throws {
         try ask("resume")
-        for mask in try worn { try ask("hide", ["mask": JSON(mask)]) }
+        for mask in try worn { try ask("remove", ["mask": JSON(mask)]) }
         try #require(waits { try $0["state"]?.string == "running" && worn.isEmpty })
     }
 

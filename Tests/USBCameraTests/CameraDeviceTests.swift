@@ -329,6 +329,10 @@ private let stalled = USBIP.Status.brokenPipe
         #expect(try host.send(gaps).first?.status == USBIP.Status.invalid)
         let full = try (0..<65).map { _ in try host.submitVideo(CameraMode.all[0]).first?.status }
         #expect(full.last == USBIP.Status.noMemory && full.dropLast().allSatisfy { $0 == nil })
+        // The kernel reads a descriptor for each packet that a reply names.
+        var refusal: [UInt8] = []
+        try host.camera.receive(gaps.span, replies: &refusal)
+        #expect(refusal.count == USBIP.headerSize && refusal.span.bigEndian32(at: 32) == 0)
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2000 {
             var camera = CameraDevice()

@@ -30,6 +30,10 @@ private let ms: UInt64 = 1_000_000
         scheduler.awaitFeeder()
         #expect(scheduler.begin(at: 900 * ms) == nil)
         #expect(scheduler.begin(at: 1000 * ms)?.picture == .placeholder)
+        // The next reader does not wait for a program that did not come.
+        _ = scheduler.setStream(nil, interval: 333_333, at: 2000 * ms)
+        _ = scheduler.setStream(mode, interval: 333_333, at: 3000 * ms)
+        #expect(scheduler.begin(at: 3000 * ms)?.picture == .placeholder)
         scheduler = FrameScheduler()
         #expect(scheduler.setStream(mode, interval: 333_333, at: 0) == [])
         scheduler.awaitFeeder()
@@ -46,6 +50,36 @@ private let ms: UInt64 = 1_000_000
         #expect(scheduler.offer(2, width: 1280, height: 720, at: 25 * ms) == 1)
         #expect(scheduler.due == 10 * ms + 333_333 * 75)
         #expect(scheduler.begin(at: 36 * ms)?.picture == .slot(2))
+    }
+
+    @Test(arguments: [(60, 333_333), (30, 666_666)] as [(UInt64, UInt32)])
+    func `a source of twice the reader's rate gives it pictures at the reader's rate`(
+        _ rate: UInt64, _ interval: UInt32
+    ) {
+        var scheduler = FrameScheduler()
+        scheduler.setFed(true, at: 0)
+        _ = scheduler.setStream(mode, interval: interval, at: 0)
+        var (offers, pictures): (UInt64, UInt64) = (0, 0)
+        for time in 0..<UInt64(10_000) {
+            if time * rate / 1000 > offers {
+                offers += 1
+                _ = scheduler.offer(Int(offers % 3), width: 1280, height: 720, at: time * ms)
+            }
+            if scheduler.begin(at: time * ms) != nil { pictures += 1 }
+        }
+        let wanted = 5 * rate
+        #expect((wanted - 2...wanted + wanted / 50 + 2).contains(pictures), "\(pictures) instead of \(wanted)")
+    }
+
+    @Test func `pictures that come at the reader's rate never wait, even if each second one is late`() {
+        var scheduler = FrameScheduler()
+        scheduler.setFed(true, at: 0)
+        _ = scheduler.setStream(mode, interval: 333_333, at: 0)
+        for number in 1..<UInt64(100) {
+            let time = (number * 100 / 3 + number % 2 * 8) * ms
+            _ = scheduler.offer(Int(number % 3), width: 1280, height: 720, at: time)
+            #expect(scheduler.begin(at: time)?.picture == .slot(Int(number % 3)), "\(number)")
+        }
     }
 
     @Test func `the last picture is repeated for a slower source, which is not delayed by that`() {

@@ -144,7 +144,7 @@ struct NeutralEstimate: Sendable {
 /// Detects facial expressions, measured in the head's own frame; lengths are in eye distances.
 struct ExpressionState: Sendable {
     private var switches: [9 of Hysteresis] = .init(repeating: Hysteresis())
-    // Start values from the mean head (Track/HeadModel.swift). Its mouth is a little open, which most people's isn't.
+    // Start values from `HeadPlacement.meanHead`, whose mouth is a little open, unlike most people's.
     private var mouth = NeutralEstimate(0.05)
     private var smile = NeutralEstimate(0.83)
     private var rightEye = NeutralEstimate(0.29)

@@ -215,9 +215,9 @@ struct HeadMesh: Sendable {
         let texture: SIMD2<Float>
         if let picture = material.picture {
             // One transparent pixel surrounds the art, and whole coordinates are pixel centres.
-            texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
+            texture = vertex.uv * [Float(picture.size.x), Float(picture.size.y)] + 0.5
         } else {
-            texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
+            texture = vertex.grainUV * (GrainTextures.samples / GrainTextures.size)
         }
         return RasterVertex(
             position: seen.position, color: color(vertex, seen.facing, submesh, lighting), texture: texture)

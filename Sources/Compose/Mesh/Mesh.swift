@@ -9,10 +9,10 @@ struct Mesh: Sendable {
         var position: SIMD3<Float>
         /// Outward unit normal.
         var normal: SIMD3<Float> = .zero
-        /// Distance along the surface in head units, for textures.
-        var along: SIMD2<Float> = .zero
-        /// Position on the surface, each coordinate from 0 to 1, for pictures.
-        var part: SIMD2<Float> = .zero
+        /// Texture coordinates of the grain: distances along the surface in head units.
+        var grainUV: SIMD2<Float> = .zero
+        /// Texture coordinates of pictures, each from 0 to 1.
+        var uv: SIMD2<Float> = .zero
         /// Factor for the light: less than 1 in folds and corners.
         var shade: Float = 1
         /// How much the vertex follows the swing, 0...1.
@@ -50,8 +50,8 @@ struct Mesh: Sendable {
         var mesh = Mesh()
         for row in 0...rows {
             for column in 0...columns {
-                let part = SIMD2(Float(column) / Float(columns), Float(row) / Float(rows))
-                mesh.vertices.append(Vertex(position: point(column, row), part: part))
+                let uv = SIMD2(Float(column) / Float(columns), Float(row) / Float(rows))
+                mesh.vertices.append(Vertex(position: point(column, row), uv: uv))
             }
         }
         let width = columns + 1
@@ -75,7 +75,7 @@ struct Mesh: Sendable {
         return mesh
     }
 
-    /// Sets `along`. All rows use the length of the longest one, so that textures aren't stretched there.
+    /// Sets `grainUV`. All rows use the length of the longest one, so that textures aren't stretched there.
     private mutating func measure(columns: Int, rows: Int) {
         let width = columns + 1
         var longest: Float = 0
@@ -96,7 +96,7 @@ struct Mesh: Sendable {
         }
         for row in 0...rows {
             for column in 0...columns {
-                vertices[row * width + column].along = [longest * Float(column) / Float(columns), middle[row]]
+                vertices[row * width + column].grainUV = [longest * Float(column) / Float(columns), middle[row]]
             }
         }
     }
@@ -122,7 +122,7 @@ struct Mesh: Sendable {
             let (a, b, c) = (
                 vertices[Int(triangles[i])], vertices[Int(triangles[i + 1])], vertices[Int(triangles[i + 2])]
             )
-            let (u, v) = (b.part - a.part, c.part - a.part)
+            let (u, v) = (b.uv - a.uv, c.uv - a.uv)
             let area = u.x * v.y - u.y * v.x
             guard abs(area) > 1e-9 else { continue }
             let (p, q) = (b.position - a.position, c.position - a.position)

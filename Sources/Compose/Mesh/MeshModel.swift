@@ -122,7 +122,7 @@ struct MeshModel {
             let (p, n, t) = (vertex.position, vertex.normal, vertex.uv)
             let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1) - shift, edge), 1 - edge)
             return Mesh.Vertex(
-                position: SIMD3(p.0, -p.1, -p.2), normal: SIMD3(n.0, -n.1, -n.2), part: part)
+                position: SIMD3(p.0, -p.1, -p.2), normal: SIMD3(n.0, -n.1, -n.2), uv: part)
         }
         for i in stride(from: 0, to: indices.count - 2, by: 3) {
             mesh.add(Int(indices[i]), Int(indices[i + 2]), Int(indices[i + 1]))
@@ -134,11 +134,11 @@ struct MeshModel {
         for i in stride(from: 0, to: mesh.triangles.count - 2, by: 3) {
             let corners = (0..<3).map { mesh.vertices[Int(mesh.triangles[i + $0])] }
             body += norm(cross(corners[1].position - corners[0].position, corners[2].position - corners[0].position))
-            let (u, v) = (corners[1].part - corners[0].part, corners[2].part - corners[0].part)
+            let (u, v) = (corners[1].uv - corners[0].uv, corners[2].uv - corners[0].uv)
             art += abs(u.x * v.y - u.y * v.x)
         }
         let size = art > 1e-9 ? (body / art).squareRoot() : 1
-        for i in mesh.vertices.indices { mesh.vertices[i].along = SIMD2(size, size) }
+        for i in mesh.vertices.indices { mesh.vertices[i].grainUV = SIMD2(size, size) }
         return mesh
     }
 }

@@ -4,10 +4,8 @@ import JSON
 public enum MaskRequest: RequestGroup {
     /// List the masks.
     case masks
-    /// Put on the named mask in place of those of its kind.
-    case show(String)
     /// Take off the named mask.
-    case hide(String)
+    case remove(String)
     /// Put on the named mask in place of those of its kind, or take it off.
     case toggle(String)
     /// Wear only the named mask.
@@ -31,15 +29,14 @@ public enum MaskRequest: RequestGroup {
 
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable {
-        case masks, show, hide, toggle, only, next, previous, clear, wear, add, order, random, surprise
+        case masks, remove, toggle, only, next, previous, clear, wear, add, order, random, surprise
     }
 
     /// Reads the keys of the request with a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .masks: self = .masks
-        case .show: self = .show(try fields.string("mask"))
-        case .hide: self = .hide(try fields.string("mask"))
+        case .remove: self = .remove(try fields.string("mask"))
         case .toggle: self = .toggle(try fields.string("mask"))
         case .only: self = .only(try fields.string("mask"))
         case .next: self = .next
@@ -66,11 +63,10 @@ public enum MaskRequest: RequestGroup {
         case .masks:
             RequestHelp(
                 """
-                all masks: name, title, author, tags, `kind`, whether it `hides` faces, whether it looks at taught \
+                all masks: name, title, author, tags, `kind`, whether it `hides` faces, whether it recognises taught \
                 `things`, `worn`, and what can be set: `choices`
                 """)
-        case .show: RequestHelp(keys: "`mask`", "puts the mask on, in place of those of its kind")
-        case .hide: RequestHelp(keys: "`mask`", "takes the mask off")
+        case .remove: RequestHelp(keys: "`mask`", "takes the mask off")
         case .toggle: RequestHelp(keys: "`mask`", "puts the mask on, in place of those of its kind, or takes it off")
         case .only: RequestHelp(keys: "`mask`", "puts the mask on and takes all others off")
         case .next: RequestHelp("replaces the masks with the next one, by name")
@@ -105,8 +101,7 @@ public enum MaskRequest: RequestGroup {
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {
         case .masks: (.masks, [:])
-        case .show(let mask): (.show, ["mask": JSON(mask)])
-        case .hide(let mask): (.hide, ["mask": JSON(mask)])
+        case .remove(let mask): (.remove, ["mask": JSON(mask)])
         case .toggle(let mask): (.toggle, ["mask": JSON(mask)])
         case .only(let mask): (.only, ["mask": JSON(mask)])
         case .next: (.next, [:])

@@ -100,7 +100,7 @@ public struct FrameOverlay: Sendable {
                                 let at = unsafe UnsafeRawPointer(art + 2 * (x - stretch.begin))
                                 upper = unsafe at.loadUnaligned(as: Run.self)
                                 if isPair { lower = unsafe (at + runLength * 4).loadUnaligned(as: Run.self) }
-                                guard !isBare(upper) || !isBare(lower ?? Run()) else { continue }
+                                guard !isTransparent(upper) || !isTransparent(lower ?? Run()) else { continue }
                             }
                             let count = min(runLength, layout.width - x)
                             if mode != .over {
@@ -168,7 +168,7 @@ private struct ColorFiller {
     }
 }
 
-private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
+private func isTransparent(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
 
 /// The frame's pixels blended with opaque art, as opaque pixels.
 ///

@@ -138,15 +138,15 @@ private func darken(
     let (low, high) = (run.evenHalf, run.oddHalf)
     let column = SIMD8<UInt16>(0, 1, 2, 3, 4, 5, 6, 7)
     let dark = (((8 &- column) &* left &+ column &* right) &>> 8) & mask
-    let alpha = parts(dark &* (255 &- high &>> 8))
-    let chroma = parts(alpha &* 128 &+ 127)
+    let alpha = dividedBy255(dark &* (255 &- high &>> 8))
+    let chroma = dividedBy255(alpha &* 128 &+ 127)
     var changed = SIMD16<UInt16>()
     // No sum exceeds 255, since colours are premultiplied.
-    changed.evenHalf = low &+ parts(alpha &* black) &+ chroma &<< 8
+    changed.evenHalf = low &+ dividedBy255(alpha &* black) &+ chroma &<< 8
     changed.oddHalf = high &+ chroma &+ alpha &<< 8
     unsafe pixels.storeBytes(of: changed, as: SIMD16<UInt16>.self)
 }
 
-/// Division by 255, rounded down, for products of up to 65024.
+/// Quotients by 255, rounded down, of products up to 65024.
 @inline(__always)
-private func parts(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> { (product &+ 1 &+ product &>> 8) &>> 8 }
+private func dividedBy255(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> { (product &+ 1 &+ product &>> 8) &>> 8 }

@@ -60,8 +60,8 @@ extension Guise {
 
     /// Words that people try, and the commands that they mean.
     private static let meanings = [
-        "mask": "masks", "list": "masks", "start": "run", "off": "clear", "on": "wear", "remove": "hide",
-        "put": "wear", "config": "set", "photo": "snapshot", "web": "page", "ui": "page",
+        "mask": "masks", "list": "masks", "start": "run", "off": "clear", "on": "wear", "show": "wear",
+        "hide": "remove", "put": "wear", "config": "set", "photo": "snapshot", "web": "page", "ui": "page",
         "quit": "stop", "exit": "stop", "check": "doctor", "favorite": "favourite", "blank": "panic",
     ]
 
@@ -81,7 +81,7 @@ extension Guise {
 
 /// The commands that send requests to the control socket.
 let controlCommands: [any ParsableCommand.Type] = [
-    StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
+    StatusCommand.self, WatchCommand.self, RemoveCommand.self, ToggleCommand.self, OnlyCommand.self,
     NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, AddCommand.self, OrderCommand.self,
     RandomCommand.self, SurpriseCommand.self, LooksCommand.self, LookCommand.self, FavouriteCommand.self,
     UndoCommand.self, RedoCommand.self, SetCommand.self, PanicCommand.self, PauseCommand.self, ResumeCommand.self,

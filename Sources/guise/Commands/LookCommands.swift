@@ -17,8 +17,8 @@ extension LooksReply: PrintableReply {
 extension HistoryReply: PrintableReply {
     var line: String? {
         // What hides faces or the room stays on: it takes its own command.
-        let said = worn.kept == nil ? change : "\(change), except what hides"
-        return ([said, worn.line ?? ""] + notes).joined(separator: "; ")
+        let message = worn.kept == nil ? change : "\(change), except what hides"
+        return ([message, worn.line ?? ""] + notes).joined(separator: "; ")
     }
 }
 

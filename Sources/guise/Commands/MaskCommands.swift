@@ -6,7 +6,7 @@ extension WornReply: PrintableReply {
         var worn = masks.isEmpty ? "no mask is worn" : "worn: \(masks.map(\.name).joined(separator: ", "))"
         if let replaced { worn += " (replaced: \(replaced.joined(separator: ", ")))" }
         guard let kept else { return worn }
-        return worn + " (to take off what hides: " + kept.map { "guise hide \($0)" }.joined(separator: ", ") + ")"
+        return worn + " (to take off what hides: " + kept.map { "guise remove \($0)" }.joined(separator: ", ") + ")"
     }
 }
 
@@ -24,19 +24,11 @@ struct MaskArgument: ParsableArguments {
 /// A command that changes the active masks.
 protocol MaskCommand: ControlCommand where Reply == WornReply {}
 
-struct ShowCommand: MaskCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Put a mask on in place of those of its kind.")
+struct RemoveCommand: MaskCommand {
+    static let configuration = CommandConfiguration(commandName: "remove", abstract: "Take a mask off.")
     @OptionGroup var mask: MaskArgument
 
-    var request: Command { .mask(.show(mask.mask)) }
-}
-
-struct HideCommand: MaskCommand {
-    static let configuration = CommandConfiguration(commandName: "hide", abstract: "Take a mask off.")
-    @OptionGroup var mask: MaskArgument
-
-    var request: Command { .mask(.hide(mask.mask)) }
+    var request: Command { .mask(.remove(mask.mask)) }
 }
 
 struct ToggleCommand: MaskCommand {

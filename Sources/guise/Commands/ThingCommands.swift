@@ -25,7 +25,7 @@ struct TeachCommand: ControlCommand {
         commandName: "teach", abstract: "Teach a thing, for masks that tell things apart.",
         discussion: """
             Without photos, three pictures are taken of what you hold up before a plain background, while a mask is \
-            worn that looks at things, such as `objects`: turn it a little meanwhile. Each photo shows the thing \
+            worn that recognises things, such as `objects`: turn it a little meanwhile. Each photo shows the thing \
             alone and whole. Teaching a thing again adds pictures.
             """)
     @Argument(help: "Its name.")

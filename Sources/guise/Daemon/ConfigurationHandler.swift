@@ -6,7 +6,7 @@ import JSON
 struct ConfigurationHandler {
     let store: ConfigurationStore
     let masks: MaskCatalog
-    let pictures: PictureStore
+    let pictures: BackgroundStore
     let history: ChangeHistory
     let looks: LookStore
 

@@ -23,7 +23,7 @@ final class Daemon: RequestResponder {
     private let service: ServiceHandler
     private let loader: MaskLoader
     private let lastMasks: LastMasks
-    private let hiddenState: HiddenState
+    private let hiddenState: HiddenStateWriter
     private let catalog: MaskCatalog
     private let mailbox: Mailbox
     /// Stores what has changed; nil before `startSaving`.
@@ -31,7 +31,14 @@ final class Daemon: RequestResponder {
 
     private final class WriterSlot: Sendable {
         let writer = Mutex<DelayedWriter?>(nil)
-        func request() { writer.withLock { $0?.request() } }
+
+        /// Stores what is hidden at once, and the rest soon. If the former fails, the latter tries again and reports it.
+        func request(_ hidden: HiddenStateWriter) {
+            writer.withLock { writer in
+                if writer != nil { try? hidden.write() }
+                writer?.request()
+            }
+        }
     }
 
     /// - Parameters:
@@ -48,11 +55,12 @@ final class Daemon: RequestResponder {
     ) throws {
         let catalog = MaskCatalog(loader, searchPaths: context.paths.masks)
         (self.loader, self.catalog, self.mailbox) = (loader, catalog, mailbox)
-        self.hiddenState = hiddenState
+        let hidden = HiddenStateWriter(hiddenState) { Self.hidden(by: loader, catalog, mailbox.settings) }
+        self.hiddenState = hidden
         lastMasks = LastMasks(folder: context.paths.state)
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         let writer = self.writer
-        let requestSaving: @Sendable () -> Void = { writer.request() }
+        let requestSaving: @Sendable () -> Void = { writer.request(hidden) }
         history = ChangeHistory(
             configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
@@ -91,8 +99,8 @@ final class Daemon: RequestResponder {
 
     // MARK: - files
 
-    /// Starts to store changed settings, those of cameras too, and the masks that are worn: soon after the start, since
-    /// the command line may have named masks that hide something, and soon after each change.
+    /// Starts to store changed settings, those of cameras too, and the masks that are worn: at the start, since the
+    /// command line may have named masks that hide something, and after each change.
     func startSaving() {
         let fresh = DelayedWriter { [weak self] in
             do {
@@ -104,7 +112,7 @@ final class Daemon: RequestResponder {
             }
         }
         writer.writer.withLock { $0 = fresh }
-        fresh.request()
+        requestSaving()
     }
 
     /// Waits until the recordings that were stopped are complete.
@@ -113,24 +121,25 @@ final class Daemon: RequestResponder {
     /// Stores what has changed since the last time, and ends that.
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 
-    /// Requests that what has changed is stored soon.
-    func requestSaving() { writer.request() }
+    /// Requests that what has changed is stored: what is hidden at once, the rest soon.
+    func requestSaving() { writer.request(hiddenState) }
 
     /// Stores changed settings, the masks that are worn, and what must stay hidden. What can't be stored keeps nothing
     /// else from being stored.
     /// - Throws: the first error.
     func saveChanges() throws {
         let results = [
-            Result { try hiddenState.write(currentlyHidden) }, Result { try lastMasks.write(loader.selections) },
+            Result { try hiddenState.write() }, Result { try lastMasks.write(loader.selections) },
             Result { try configuration.saveChanges() }, Result { try cameras.saveChanges() },
         ]
         for result in results { try result.get() }
     }
 
     /// What must stay hidden if this process ends and another one takes its place.
-    private var currentlyHidden: HiddenState.Content {
+    private static func hidden(
+        by loader: MaskLoader, _ catalog: MaskCatalog, _ settings: LoopSettings
+    ) -> HiddenState.Content {
         let hiding = catalog.hiddenParts
-        let settings = mailbox.settings
         return HiddenState.Content(
             // A surprise is for single people, so it hides nobody.
             masks: loader.selections.filter { $0.personSlot == nil && $0.opacity > 0 && !hiding($0.mask).isEmpty },

@@ -248,7 +248,7 @@ enum Launcher {
     ) -> [MaskSelection] {
         let (masks, kept, missing) = hidden.keeping(wanted, known: context.library.names)
         for mask in kept {
-            log("\(mask) stays on, since it was worn when Guise ended; take it off with `guise hide \(mask)`")
+            log("\(mask) stays on, since it was worn when Guise ended; take it off with `guise remove \(mask)`")
         }
         if !missing.isEmpty {
             hidden.isPaused = true

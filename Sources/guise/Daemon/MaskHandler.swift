@@ -5,15 +5,14 @@ import JSON
 /// Answers requests for the active masks.
 struct MaskHandler {
     let masks: MaskCatalog
-    let pictures: PictureStore
+    let pictures: BackgroundStore
 
     private var worn: [MaskSelection] { masks.loader.selections }
 
     func handle(_ request: MaskRequest) throws -> Answer {
         switch request {
         case .masks: .immediate(list)
-        case .show(let name): .immediate(try putOn([name]))
-        case .hide(let name): .immediate(try takeOff(name))
+        case .remove(let name): .immediate(try takeOff(name))
         case .toggle(let name): .immediate(try worn.contains { $0.mask == name } ? takeOff(name) : putOn([name]))
         case .only(let name): .immediate(try only(name))
         case .next: .immediate(try selectNeighbor(1))

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// A stream of JPEGs to one viewer, as multipart/x-mixed-replace. Each picture is the newest when the previous one has
+/// A Motion JPEG stream to one viewer (multipart/x-mixed-replace). Each picture is the newest when the previous one has
 /// been sent: a slow reader gets fewer pictures and delays nobody. Placeholders have a header `Guise-Placeholder: 1`.
-struct PictureStream: Sendable {
+struct MJPEGStream: Sendable {
     let preview: Preview
     let options: Preview.StreamOptions
 

@@ -1,10 +1,10 @@
 /// Rotates a picture clockwise by quarter turns, then mirrors it horizontally. Allocates nothing.
 /// - Parameter quarters: 0 to 3.
 /// - Precondition: both are gray or planar, with planes of the same size once they are rotated.
-public func turn(_ view: borrowing FrameView, into frame: inout Frame, quarters: Int, isMirrored: Bool) {
+public func rotateAndMirror(_ view: borrowing FrameView, into frame: inout Frame, quarters: Int, isMirrored: Bool) {
     let (from, to) = (view.layout, frame.layout)
     let isAcross = quarters & 1 == 1
-    let turning = Turning(
+    let rotation = PlaneRotation(
         isAcross: isAcross, isUpsideDown: quarters >= 2, isReversed: (quarters == 1 || quarters == 2) != isMirrored)
     var target = frame.mutableBytes
     precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes for the layouts")
@@ -17,19 +17,19 @@ public func turn(_ view: borrowing FrameView, into frame: inout Frame, quarters:
                     isAcross
                         ? a.rowBytes == b.rows && a.rows == b.rowBytes : a.rowBytes == b.rowBytes && a.rows == b.rows,
                     "the planes must have the same size")
-                unsafe turning.turn(source + a.offset, a.stride, into: target + b.offset, b)
+                unsafe rotation.apply(source + a.offset, a.stride, into: target + b.offset, b)
             }
         }
     }
 }
 
 /// Rotates and mirrors an owned frame. Allocates nothing.
-public func turn(_ source: borrowing Frame, into frame: inout Frame, quarters: Int, isMirrored: Bool) {
-    turn(source.view, into: &frame, quarters: quarters, isMirrored: isMirrored)
+public func rotateAndMirror(_ source: borrowing Frame, into frame: inout Frame, quarters: Int, isMirrored: Bool) {
+    rotateAndMirror(source.view, into: &frame, quarters: quarters, isMirrored: isMirrored)
 }
 
 /// A transposition if needed, then a horizontal flip, a vertical one, both or none.
-private struct Turning {
+private struct PlaneRotation {
     let isAcross: Bool
     let isUpsideDown: Bool
     let isReversed: Bool
@@ -37,7 +37,7 @@ private struct Turning {
     /// The side of a block: a vector of samples.
     private static let side = 16
 
-    func turn(
+    func apply(
         _ source: UnsafePointer<UInt8>, _ stride: Int, into target: UnsafeMutablePointer<UInt8>,
         _ plane: FrameLayout.Plane
     ) {

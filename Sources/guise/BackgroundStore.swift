@@ -8,7 +8,7 @@ import SystemKit
 
 /// The user's own pictures for backgrounds: a folder of JPEGs, and of clips as JPEGs one after the other. Guise has
 /// encoded them itself, from files that its decoders, bounded children, could read.
-final class PictureStore: Sendable {
+final class BackgroundStore: Sendable {
     /// The folder; nil without a home folder.
     private let folder: String?
     private let worker = Worker("pictures", maxQueued: 4)
@@ -58,7 +58,7 @@ final class PictureStore: Sendable {
 
     /// A picture or clip in the form in which it is kept, and the extension of its name.
     private static func encode(_ path: String, called name: String?) throws -> (bytes: [UInt8], fileExtension: String) {
-        var clip = try Clip(path: path, named: name, within: .kept)
+        var clip = try Clip(path: path, named: name, within: .background)
         var clipEncoder: MotionJPEGEncoder?
         if !clip.isPhoto { clipEncoder = try MotionJPEGEncoder(clip.layout) }
         var first: [UInt8]?

@@ -27,11 +27,11 @@ enum Shape {
                 let turn = 2 * Float.pi * Float(column) / Float(around)
                 return [-run[row].radius * sin(turn), -run[row].height, run[row].radius * cos(turn)]
             }
-            let length = piece.vertices.last?.along.y ?? 0
+            let length = piece.vertices.last?.grainUV.y ?? 0
             for i in piece.vertices.indices {
                 piece.vertices[i].shade = run[i / (around + 1)].shade
-                piece.vertices[i].part.y = (down + piece.vertices[i].along.y) / max(whole, 1e-6)
-                piece.vertices[i].along.y += down
+                piece.vertices[i].uv.y = (down + piece.vertices[i].grainUV.y) / max(whole, 1e-6)
+                piece.vertices[i].grainUV.y += down
             }
             mesh.add(piece)
             down += length
@@ -153,7 +153,7 @@ enum Shape {
                 let first = mesh.vertices.count
                 for p in points {
                     mesh.vertices.append(
-                        Mesh.Vertex(position: [p.x, p.y, z], normal: [0, 0, isFront ? -1 : 1], along: p))
+                        Mesh.Vertex(position: [p.x, p.y, z], normal: [0, 0, isFront ? -1 : 1], grainUV: p))
                 }
                 for i in stride(from: 0, to: triangles.count, by: 3) {
                     let (a, b, c) = (first + triangles[i], first + triangles[i + 1], first + triangles[i + 2])
@@ -171,10 +171,10 @@ enum Shape {
                 for (front, back) in zip(rings, rings.dropFirst()) { mesh.add(wall(front, back)) }
             }
         }
-        let low = mesh.vertices.reduce(SIMD2<Float>(repeating: .infinity)) { pointwiseMin($0, $1.along) }
-        let high = mesh.vertices.reduce(SIMD2<Float>(repeating: -.infinity)) { pointwiseMax($0, $1.along) }
+        let low = mesh.vertices.reduce(SIMD2<Float>(repeating: .infinity)) { pointwiseMin($0, $1.grainUV) }
+        let high = mesh.vertices.reduce(SIMD2<Float>(repeating: -.infinity)) { pointwiseMax($0, $1.grainUV) }
         let size = pointwiseMax(high - low, SIMD2(repeating: 1e-6))
-        for i in mesh.vertices.indices { mesh.vertices[i].part = (mesh.vertices[i].along - low) / size }
+        for i in mesh.vertices.indices { mesh.vertices[i].uv = (mesh.vertices[i].grainUV - low) / size }
         return mesh
     }
 
@@ -199,7 +199,7 @@ enum Shape {
                 (front, start, i), (front, end, (i + 1) % count), (back, end, (i + 1) % count), (back, start, i),
             ] {
                 let p = ring.0[k]
-                mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal, along: p))
+                mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal, grainUV: p))
             }
             // Outlines are clockwise, so their outside is on the left.
             mesh.add(first, first + 2, first + 1)
@@ -258,7 +258,7 @@ enum Shape {
                 var vertex = corners[0]
                 vertex.position = position
                 vertex.normal = normal
-                vertex.part = [0.5, part]
+                vertex.uv = [0.5, part]
                 vertex.shade = corners[0].shade * shade
                 tufts.vertices.append(vertex)
             }
