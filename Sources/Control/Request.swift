@@ -83,6 +83,9 @@ public struct Request: Equatable, Sendable {
     /// - Throws: `RequestError`; for a bad key or value, its message names the allowed ones.
     public init(id: JSON?, _ json: JSON) throws(RequestError) {
         self.id = id
+        guard case .object = json.value else {
+            throw RequestError(.badLine, "the request is \(json.kindName); expected an object {...}")
+        }
         do {
             var fields = try Fields(json, file: "request", noun: "request")
             _ = fields.has("id")

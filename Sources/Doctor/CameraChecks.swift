@@ -19,7 +19,7 @@ extension Check {
         }
         let (path, holders) = (cameras[0].path, allHolders[0])
         guard !holders.isEmpty else {
-            return .error("\(path) is in use by another user's program", fix: "sudo fuser -v \(path)")
+            return .error("\(path) is in use by \(system.unseenHolder)", fix: "sudo fuser -v \(path)")
         }
         return .error(
             "\(path) is in use by \(holders.list): close that program, and choose Guise Camera in it",

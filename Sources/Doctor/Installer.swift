@@ -315,7 +315,8 @@ public struct Installer {
 
     // MARK: uninstall
 
-    /// Removes everything that `install` and the daemon created. Masks and config.json belong to the user and stay.
+    /// Removes everything that `install` and the daemon created. Masks, config.json, taught things and landmarks that
+    /// were placed by hand belong to the user and stay.
     /// - Throws: `Problem` if a file cannot be removed.
     public func uninstall() throws(Problem) {
         stopUnits()
@@ -327,7 +328,8 @@ public struct Installer {
             }
         }
         if !options.isDryRun { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
-        for folder in [UserFolder.cache, .state].compactMap(system.path) { try remove("\(folder)/guise") }
+        if let cache = system.path(.cache) { try remove("\(cache)/guise") }
+        try removeState()
         // The package's socket stays, and a request would start a daemon.
         if !system.isPackaged, let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
@@ -337,12 +339,26 @@ public struct Installer {
                 try remove(socket.parent)
             }
         }
-        let own = [system.path(.configuration).map { "\($0)/guise" }, system.path(.data).map { "\($0)/guise/Things" }]
+        let own = [
+            system.path(.configuration).map { "\($0)/guise" }, system.path(.data).map { "\($0)/guise/Things" },
+            system.path(.state).map { "\($0)/guise/\(Self.corrections)" },
+        ]
         for path in own.compactMap({ $0 }) where system.has(path) { user.print("kept, because it is yours: \(path)") }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
         guard options.hasModule else { return }
         uninstallCamera()
         uninstallModule()
+    }
+
+    /// The folder of the landmarks that the user has placed by hand in photos, in the state folder.
+    private static let corrections = "corrections"
+
+    /// Removes the state folder, but for what the user has made.
+    private func removeState() throws(Problem) {
+        guard let folder = system.path(.state).map({ "\($0)/guise" }) else { return }
+        guard system.has("\(folder)/\(Self.corrections)") else { return try remove(folder) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: system.root + folder)) ?? []
+        for name in names.sorted() where name != Self.corrections { try remove("\(folder)/\(name)") }
     }
 
     /// The paths of the files that `install` may have written into the user's folders.

@@ -117,7 +117,7 @@ extension Check {
         }
         guard !holders.isEmpty else {
             return .error(
-                "\(loopback.path) is written to by another user's program, or keeps a format (keep_format)",
+                "\(loopback.path) is written to by \(system.unseenHolder), or keeps a format (keep_format)",
                 fix: "sudo fuser -v \(loopback.path)")
         }
         return .error(
@@ -131,7 +131,9 @@ extension Check {
         // If Guise is not among the processes, one of them is the writer.
         guard holders.contains(where: \.isGuise) else { return nil }
         let readers = holders.filter { !$0.isGuise }
-        if readers.isEmpty { return .ok("no program of this user has \(loopback.path) open") }
+        if readers.isEmpty {
+            return system.showsHolders ? .ok("no program of this user has \(loopback.path) open") : nil
+        }
         guard system.hasOneReader else { return .ok("\(readers.list) may be reading \(loopback.path)") }
         if readers.count == 1, readers[0].isMediaServer {
             return .warning(

@@ -104,10 +104,17 @@ extension System {
         return folders.lazy.map { "\($0)/\(name)" }.first { has($0) }
     }
 
-    /// The processes of this user that have a device node open.
+    /// The processes of this user that have a device node open; this one too, which may be the daemon.
     func holders(of node: String) -> [RunningProcess] {
-        Device.holders(of: node, processes: "\(root)/proc")
+        Device.holders(of: node, processes: "\(root)/proc", includesOwn: true)
     }
+
+    /// Whether the kernel shows what other processes of this user have open. In a user namespace, such as that of the
+    /// service, it does not, and not all users are mapped (user_namespaces(7)).
+    var showsHolders: Bool { line("/proc/self/uid_map")?.contains("\(UInt32.max)") ?? true }
+
+    /// What messages call a program that holds a device and is not among its holders.
+    var unseenHolder: String { showsHolders ? "another user's program" : "another program" }
 
     /// One of the user's folders; nil without a home folder.
     func path(_ folder: UserFolder) -> String? { folder.path(in: environment) }

@@ -30,7 +30,10 @@ final class HandshakeHandler: ChannelInboundHandler {
             let handshake = Handshake(port: router.port, secret: try router.secrets.current())
             state = .waiting(handshake)
             send(JSON(["nonce": JSON(handshake.serverNonce)]), context)
-        } catch { close(.unexpectedServerError, error.message, context) }
+        } catch {
+            // Whoever connects is not told the path. `guise page` tells the user.
+            close(.unexpectedServerError, "Guise cannot read the page's secret", context)
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

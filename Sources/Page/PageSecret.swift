@@ -43,10 +43,15 @@ public struct PageSecretStore: Sendable {
     public init(folder: String?) { path = folder.map { "\($0)/page-secret" } }
 
     /// The valid secret. Creates one if there is none, or if its file is not readable by this user alone.
-    /// - Throws: `Problem` of kind `system` if the file cannot be written.
+    /// - Throws: `Problem` of kind `system` if the file cannot be written, or there are no free descriptors to read it.
     public func current() throws(Problem) -> PageSecret {
         guard let path else { return fallback }
-        if let secret = read(path) { return secret }
+        var lacksDescriptors = false
+        if let secret = read(path, &lacksDescriptors) { return secret }
+        guard !lacksDescriptors else {
+            throw Problem(
+                .system, "the page's secret cannot be read: too many files are open", fix: "try again in a moment")
+        }
         // A file that exists but cannot be trusted is removed.
         removeFile(path)
         do throws(Problem) {

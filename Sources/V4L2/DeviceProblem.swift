@@ -31,14 +31,18 @@ extension Device {
         }
     }
 
-    /// The other processes that have a node open, as far as this user may see.
-    /// - Parameter processes: the mount point of procfs.
-    public static func holders(of path: String, processes: String = "/proc") -> [RunningProcess] {
+    /// The processes that have a node open, as far as this user may see.
+    /// - Parameters:
+    ///   - processes: the mount point of procfs.
+    ///   - includesOwn: whether this process counts too.
+    public static func holders(
+        of path: String, processes: String = "/proc", includesOwn: Bool = false
+    ) -> [RunningProcess] {
         let files = FileManager.default
         let node = node(of: path)
         var found: [RunningProcess] = []
         for process in (try? files.contentsOfDirectory(atPath: processes)) ?? [] {
-            guard let id = CInt(process), id != getpid() else { continue }
+            guard let id = CInt(process), includesOwn || id != getpid() else { continue }
             let folder = "\(processes)/\(process)/fd"
             let isHolder = ((try? files.contentsOfDirectory(atPath: folder)) ?? []).contains {
                 (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "/dev/\(node)"

@@ -57,7 +57,7 @@ final class CaptureStore: Sendable {
                     + "allowed: 1 to \(Self.maxName) bytes, no slash, no dot at the start"
             )
         }
-        let renamed = "\(path.dropLast(file.count))\(title)\(fileExtension)"
+        let renamed = "\(parentFolder(of: path))/\(title)\(fileExtension)"
         guard renamed != path else { return AlbumReply.Entry(name: name, path: path) }
         guard renameToNew(path, renamed) else {
             let code = errno

@@ -13,6 +13,8 @@ final class ConfigurationStore: Sendable {
     private let latest: Mutex<ConfigurationText>
     /// The keys that were set and are not in the file yet.
     private let unsaved = Mutex<Set<String>>([])
+    /// Locked while the file is read again or written: what is being written is not among `unsaved`.
+    private let fileAccess = Mutex(())
     /// The file as it was last written here, unless it then contained what is not active yet. Locked during writing.
     private let written = Mutex<FileVersion?>(nil)
     private let isReloadRequested = Atomic<Bool>(false)
@@ -117,63 +119,62 @@ final class ConfigurationStore: Sendable {
     /// - Returns: notes for the user.
     /// - Throws: `Problem` if the file is invalid.
     func reload() throws -> [String] {
-        guard let path = file else { return ["there is no configuration file: defaults apply"] }
-        let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-        let keys = unsaved.withLock { $0 }
-        return try apply { now in
-            try keys.sorted().reduce(fresh) { text, key in
-                try now.value.json[path: key].map { try text.setting(key, $0) } ?? text
+        try fileAccess.withLock { _ in
+            guard let path = file else { return ["there is no configuration file: defaults apply"] }
+            let fresh = try ConfigurationText(text: try contents(of: path), file: path)
+            let keys = unsaved.withLock { $0 }
+            return try apply { now in
+                try keys.sorted().reduce(fresh) { text, key in
+                    try now.value.json[path: key].map { try text.setting(key, $0) } ?? text
+                }
             }
         }
     }
 
-    /// Writes the current configuration to its file, with the current masks as those of the next start.
+    /// Writes the current masks to the file, as those of the next start, and what `saveChanges` would write.
     /// - Returns: the file's path.
-    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written; then nothing has
-    ///   changed.
+    /// - Throws: `RequestError` if there is no folder for it, `Problem` if it is invalid or cannot be written; then
+    ///   nothing has changed.
     func save() throws -> String {
         let selections = JSON(masks.loader.selections.map(\.setting))
-        let (saved, path) = try latest.withLock { text -> (ConfigurationText, String) in
-            let path = try fileToWrite(text)
-            var saved = try text.setting("masks", selections).moved(to: path)
-            if saved.value.start != .masks {
-                saved = try saved.setting("start", JSON(StartMasks.masks.setting))
-            }
-            return (saved, path)
+        return try writeUnsavedKeys { text in
+            let saved = try text.setting("masks", selections)
+            guard saved.value.start != .masks else { return saved }
+            return try saved.setting("start", JSON(StartMasks.masks.setting))
         }
-        try withUnsavedKeys { _ in try write(saved.text, to: path, isActive: true) }
-        latest.withLock { $0 = saved }
-        return path
     }
 
     /// Writes the keys that were set since the last call to the file, and nothing else: what the user edited in the
     /// file meanwhile stays, and so do the masks of the next start.
     /// - Throws: as `save`. Then the keys are written by the next call.
     func saveChanges() throws {
-        try withUnsavedKeys { keys in if !keys.isEmpty { try write(keys) } }
+        guard unsaved.withLock({ !$0.isEmpty }) else { return }
+        _ = try writeUnsavedKeys { $0 }
     }
 
-    /// Takes the unsaved keys for a write of the file. Those that are set meanwhile remain for the next one, and so do
-    /// all if the write fails.
-    private func withUnsavedKeys(_ body: (Set<String>) throws -> Void) throws {
-        let keys = unsaved.withLock { keys in
-            defer { keys = [] }
-            return keys
-        }
-        do { try body(keys) } catch {
-            unsaved.withLock { $0.formUnion(keys) }
-            throw error
-        }
-    }
-
-    /// Writes the values of keys into the file as it is now. If the user's editor writes it in the meantime, nothing of
+    /// Writes the unsaved keys, and a change, into the file as it is now. Keys that are set meanwhile remain for the
+    /// next call, and so do all if the write fails. If the user's editor writes the file in the meantime, nothing of
     /// that is lost: its text is read again.
-    private func write(_ keys: Set<String>) throws {
-        while try !writeOnce(keys) {}
+    /// - Returns: the file's path.
+    private func writeUnsavedKeys(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> String {
+        try fileAccess.withLock { _ in
+            let keys = unsaved.withLock { keys in
+                defer { keys = [] }
+                return keys
+            }
+            do {
+                while true { if let path = try writeOnce(keys, change) { return path } }
+            } catch {
+                unsaved.withLock { $0.formUnion(keys) }
+                throw error
+            }
+        }
     }
 
-    /// - Returns: false if somebody else has written the file since it was read.
-    private func writeOnce(_ keys: Set<String>) throws -> Bool {
+    /// - Returns: the file's path; nil if somebody else has written the file since it was read.
+    private func writeOnce(
+        _ keys: Set<String>, _ change: (ConfigurationText) throws -> ConfigurationText
+    ) throws -> String? {
         let (text, path, version, isActive) = try latest.withLock { text -> (String, String, FileVersion?, Bool) in
             let path = try fileToWrite(text)
             let version = FileVersion(path)
@@ -182,23 +183,22 @@ final class ConfigurationStore: Sendable {
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
-            return (written.text, path, version, written.value == text.value)
+            written = try change(written)
+            return (written.text, path, version, try written.value == change(text).value)
         }
-        guard try write(text, to: path, isActive: isActive, where: { $0 == version }) else { return false }
-        latest.withLock { $0 = $0.moved(to: path) }
-        return true
+        guard try write(text, to: path, isActive: isActive, replacing: version) else { return nil }
+        try latest.withLock { $0 = try change($0).moved(to: path) }
+        return path
     }
 
     /// - Parameters:
     ///   - isActive: whether the text is the current configuration, so that it need not be reloaded.
-    ///   - mayReplace: whether the file that is there now, if any, may be replaced.
-    /// - Returns: false if it may not.
-    @discardableResult
-    private func write(
-        _ text: String, to path: String, isActive: Bool, where mayReplace: (FileVersion?) -> Bool = { _ in true }
-    ) throws -> Bool {
+    ///   - version: the file that may be replaced; nil: none.
+    /// - Returns: false if another one is there now.
+    private func write(_ text: String, to path: String, isActive: Bool, replacing version: FileVersion?) throws -> Bool
+    {
         let isWritten = try written.withLock { written in
-            guard mayReplace(FileVersion(path)) else { return false }
+            guard FileVersion(path) == version else { return false }
             try writeAtomically(text, to: path)
             written = isActive ? FileVersion(path) : nil
             return true

@@ -91,3 +91,20 @@ final class HiddenStateWriter: Sendable {
         }
     }
 }
+
+/// The right to keep `hidden.json`. Without XDG_RUNTIME_DIR there is no control socket, so that two daemons may run
+/// beside each other, and one would remove what the other keeps.
+final class HiddenStateLock: Sendable {
+    private let lock: FileLock
+
+    /// Milliseconds within which what a crashed daemon has started ends.
+    private static let timeout = 1500
+
+    /// - Parameter folder: the runtime folder.
+    /// - Returns: nil if another process has it.
+    init?(folder: String) {
+        do throws(FileLock.Failure) {
+            lock = try FileLock("\(folder)/hidden.lock", timeout: Self.timeout)
+        } catch { return nil }
+    }
+}

@@ -58,6 +58,13 @@ final class LookStore: Sendable {
         throw unknown(name, among: looks)
     }
 
+    /// Checks that there is a look of a name.
+    /// - Throws: as `look`.
+    func check(_ name: String) throws {
+        let looks = try content.looks
+        guard looks.contains(where: { $0.name == name }) else { throw unknown(name, among: looks) }
+    }
+
     private func unknown(_ name: String, among looks: [Look]) -> RequestError {
         let names = looks.map(\.name)
         let hint =

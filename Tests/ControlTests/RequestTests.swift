@@ -148,7 +148,7 @@ struct RequestTests {
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "camera", "action": "set", "control": "gain"}"#, .badValue, "'value' is missing"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
-        (#"[1]"#, .badValue, "the request is a list; expected an object {...}"),
+        (#"[1]"#, .badLine, "the request is a list; expected an object {...}"),
     ])
     func `errors say what is allowed`(line: String, code: RequestError.Code, words: String) throws {
         let requestError = #expect(throws: RequestError.self) { try request(line) }

@@ -73,7 +73,9 @@ private func home() throws -> Machine {
 
 @Test func `uninstall removes what install wrote, and nothing else`() throws {
     let machine = try home()
+    let corrections = "/home/ann/.local/state/guise/corrections"
     try machine.put("/home/ann/.local/share/guise/Things/card/1.jpg")
+    try machine.put("\(corrections)/1.json")
     let before = machine.names
     let session = Session()
     try session.installer(machine).install()
@@ -87,15 +89,21 @@ private func home() throws -> Machine {
     #expect(session.printed("Guise now starts with the first command"))
     // Files that the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
-    try machine.put("/home/ann/.local/state/guise/masks.json", "[]")
+    for name in ["masks.json", ".page-secret.part"] { try machine.put("/home/ann/.local/state/guise/\(name)", "[]") }
     try machine.put("/run/user/1000/guise/video10.lock", "9")
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
     print(session.said.joined(separator: "\n"))
     #expect(session.printed("kept, because it is yours: /home/ann/.local/share/guise/Things"))
+    #expect(session.printed("kept, because it is yours: \(corrections)"))
     // The session's folder, which this machine did not have.
-    let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
+    let sessions = ["run", "run/user", "run/user/1000"]
+    let left = machine.names.subtracting(sessions)
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
+    try FileManager.default.removeItem(atPath: machine.root + corrections)
+    try machine.put("/home/ann/.local/state/guise/masks.json", "[]")
+    try session.installer(machine).uninstall()
+    #expect(!machine.names.contains("home/ann/.local/state"))
 }
 
 @Test func `installing again changes nothing`() throws {

@@ -170,6 +170,25 @@ func `a fixed size is compared with Firefox's list`(format: String, state: Findi
     try machine.expect(.camera, .ok, "guise (72) uses /dev/video2")
 }
 
+@Test func `the daemon that runs the checks itself is among the holders of its devices`() throws {
+    let machine = try Machine()
+    machine.addCamera()
+    machine.addLoopback(capture: true, output: false)
+    machine.system.isTaken = { _ in true }
+    // The service's user namespace, in which other processes' files are not shown.
+    try machine.put("/proc/self/uid_map", "      1000       1000          1\n")
+    try machine.expect(.camera, .error, "by another program", fix: "sudo fuser -v /dev/video0")
+    try machine.expect(.writer, .error, "by another program", fix: "sudo fuser -v /dev/video10")
+    try machine.run("guise", Int(getpid()), on: "/dev/video0")
+    try machine.expect(.camera, .ok, "guise (\(getpid())) uses /dev/video0")
+    try FileManager.default.removeItem(atPath: "\(machine.root)/proc/\(getpid())")
+    try machine.run("guise", Int(getpid()), on: "/dev/video10")
+    try machine.expect(.writer, .ok, "guise (\(getpid())) uses /dev/video10")
+    #expect(Check.readers.probe(machine.system) == nil)
+    try machine.put("/proc/self/uid_map", "         0          0 4294967295\n")
+    try machine.expect(.readers, .ok, "no program of this user")
+}
+
 @Test func `a camera without permission is reported once`() throws {
     let machine = try Machine()
     machine.addForbidden("/dev/video0")

@@ -65,8 +65,13 @@ extension EndToEnd {
 
         @Test func `the report for a bug has no names and no texts`() throws {
             try scratch.write(
-                #"{"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}}], "output": {"rate": 24}}"#,
-                "config/guise/config.json")
+                #"""
+                {"masks": [{"name": "name-tag", "choices": {"text": "Dr. Ada"}},
+                           {"name": "stamps",
+                            "choices": {"items": "[{\"text\": \"Ada\", \"at\": [0, 0], \"size\": 1}]"}},
+                           {"name": "background-picture", "choices": {"picture": "Ada in Rome.jpg"}}],
+                 "output": {"rate": 24}}
+                """#, "config/guise/config.json")
             let outcome = try scratch.guise("report")
             #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
             #expect(outcome.out.hasPrefix("guise 0."), "\(outcome)")
@@ -76,6 +81,18 @@ extension EndToEnd {
             #expect(outcome.out.contains(#""rate": 24"#) && outcome.out.contains("not running"))
             #expect(outcome.out.contains("whole frame") && outcome.out.contains("landmarks"), "\(outcome)")
             #expect(!outcome.out.contains("Ada") && outcome.out.contains(#""text": "left out""#))
+        }
+
+        @Test(arguments: [
+            (#""masks": ["santaa"]"#, "did you mean 'santa'?"), (#""start": "look:none""#, "the look 'none'"),
+            (#""masks": ["odd"]"#, "guise masks odd"),
+        ])
+        func `the doctor finds what is worn at the start and not there`(setting: String, words: String) throws {
+            try scratch.write("{", "config/guise/Masks/odd/mask.json")
+            try scratch.write("{\(setting)}", "config/guise/config.json")
+            let outcome = try scratch.guise("doctor")
+            let line = try #require(outcome.out.split(separator: "\n").first { $0.contains("  config ") }, "\(outcome)")
+            #expect(line.hasPrefix("error ") && line.contains(words), "\(line)")
         }
 
         @Test func `a configuration given by --config must exist`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import SystemKit
 import TestSupport
 import Testing
 
@@ -190,6 +191,19 @@ extension EndToEnd {
     }
 
     @Suite(.needsSample) struct MissingMasks {
+        @Test func `what another process beside this one hides is neither taken over nor forgotten`() throws {
+            let scratch = try ScratchFolder()
+            try scratch.makeRuntimeFolder()
+            try scratch.write(#"{"masks": ["pixelate"], "paused": false}"#, "run/guise/hidden.json")
+            let lock = try FileLock(scratch.path("run/guise/hidden.lock"))
+            let guise = try RunningGuise(RunningGuise.sample + ["--sink", "null"], in: scratch)
+            #expect(try guise.worn == ["santa"])
+            #expect(guise.running.said.contains("another Guise runs beside this one"))
+            _ = try guise.end()
+            #expect(try scratch.shell("cat run/guise/hidden.json").contains("pixelate"))
+            withExtendedLifetime(lock) {}
+        }
+
         @Test func `after a crash, the picture is paused if the mask that hid something is not there any more`() throws
         {
             let scratch = try ScratchFolder()

@@ -63,7 +63,7 @@ extension EndToEnd {
             try wear("no-art", svg: nil)
             let outcome = try scratch.guise("masks", "fine", "no-art", "--json")
             let masks = try JSON(Array(outcome.out.utf8), file: "out")["masks"]?.elements ?? []
-            #expect(outcome.code == 0 && outcome.errors.contains("no-art"), "\(outcome)")
+            #expect(outcome.code == 1 && outcome.errors.contains("no-art"), "\(outcome)")
             #expect(masks.map { $0["name"]?.string } == ["fine"], "\(outcome)")
             #expect(masks.first?["title"]?.string == "fine")
             #expect(masks.first?["worn"] == nil && masks.first?["choices"] != nil)
@@ -81,7 +81,7 @@ extension EndToEnd {
                 "ln -s '\(scratch.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
             let mine = ["fine", "broken-json", "broken-art", "no-art", "outside", "wrong-key", "linked"]
             let outcome = try Program.run(["masks"] + Self.shipped + mine, in: scratch)
-            #expect(outcome.code == 0, "\(outcome)")
+            #expect(outcome.code == 1, "\(outcome)")
             for name in Self.shipped + ["fine"] {
                 #expect(outcome.out.split(separator: "\n").contains { $0.hasPrefix("\(name) ") }, "\(name): \(outcome)")
             }

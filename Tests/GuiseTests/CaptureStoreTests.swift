@@ -2,6 +2,7 @@ import Control
 import Frames
 import Privacy
 import Synchronization
+import SystemKit
 import TestSupport
 import Testing
 
@@ -35,6 +36,15 @@ import Testing
         let saved = try scratch.picture(path)
         // The dark background of placeholders.
         #expect((saved.width, saved.height) == (64, 48) && saved.bytes.allSatisfy { (20..<60).contains($0) })
+    }
+
+    @Test func `a file whose name begins with an accent stays in its folder when it gets another name`() throws {
+        try scratch.makeFolder("album")
+        // The accent combines with the slash before it.
+        let (store, path) = (CaptureStore(), "\(scratch.path("album"))/\u{301}a.png")
+        try writeOwnFile([1], to: path)
+        #expect(try store.rename(store.add(path), to: "b").path == scratch.path("album/b.png"))
+        #expect(scratch.names(in: "album") == ["b.png"])
     }
 
     @Test func `without a picture the reply is an error, and no file is made`() throws {

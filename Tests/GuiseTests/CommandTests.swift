@@ -58,6 +58,32 @@ struct CommandTests {
         #expect(QuickCommand(words)?.command == nil)
     }
 
+    @Test func `a file as the camera is named by its path from the root`() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: ".")
+        let file = try #require(names.first { $0.contains(".") && !$0.hasPrefix(".") })
+        let folder = FileManager.default.currentDirectoryPath
+        for (word, device) in [
+            (file, "\(folder)/\(file)"), ("./\(file)", "\(folder)/\(file)"), ("./none.mp4", "./none.mp4"),
+            ("USB 2.0 Camera", "USB 2.0 Camera"), ("sample", "sample"),
+        ] {
+            #expect(try UseCommand.parse([word]).request == .device(.use(device)), "\(word)")
+        }
+    }
+
+    @Test func `a negative number is a value, and no option`() throws {
+        for words in [["camera", "pan", "-3600"], ["camera", "pan", "-3600", "--json"]] {
+            let command = try #require(try Guise.parseAsRoot(Guise.withNegativeNumbers(words)) as? CameraCommand)
+            #expect(command.request == .device(.setControl("pan", "-3600")))
+            #expect(command.json == (words.count == 4))
+        }
+        let set = try #require(
+            try Guise.parseAsRoot(Guise.withNegativeNumbers(["set", "faces.max", "-1"])) as? SetCommand)
+        #expect(set.request.json["value"]?.text == "-1")
+        for words in [[], ["camera", "pan", "--", "-1"], ["camera", "--reset"], ["bench", "--frames", "-1"]] {
+            #expect(Guise.withNegativeNumbers(words) == words)
+        }
+    }
+
     @Test func `the documentation names every command`() throws {
         let text = try String(contentsOfFile: Fixtures.inPackage("docs/usage.md"), encoding: .utf8)
         // Only the lines that show commands: prose has most of these words too.
@@ -75,7 +101,7 @@ struct CommandTests {
         let reply: WornReply = try JSON([
             "masks": [JSON(["name": "blur", "opacity": 1, "choices": JSON([:])])], "kept": ["blur"],
         ]).decoded()
-        #expect(reply.line == "worn: blur (to show faces again: guise remove blur)")
+        #expect(reply.line == "worn: blur (to take off what hides: guise remove blur)")
         let swapped: WornReply = try JSON([
             "masks": [JSON(["name": "crown", "opacity": 1, "choices": JSON([:])])], "replaced": ["top"],
         ]).decoded()

@@ -477,11 +477,12 @@ import Track
         #expect(try fixture.worn(.mask(.remove("ad-room"))) == [])
     }
 
-    @Test func `a hiding mask that is put on by name is not transparent`() throws {
+    @Test(arguments: [MaskRequest.wear(["pixelate"]), .only("pixelate")])
+    func `a hiding mask that is put on by name is not transparent`(request: MaskRequest) throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.wear(["pixelate"])))
         _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0)))
-        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        _ = try fixture.ask(.mask(request))
         #expect(fixture.loader.selections.map(\.opacity) == [1])
     }
 
@@ -1076,6 +1077,42 @@ import Track
         try fixture.write(configuration: #"{"faces": {"max": 7}}"#)
         _ = try fixture.ask(.configuration(.reload))
         #expect(fixture.mailbox.settings.faces.max == 7)
+    }
+
+    @Test func `what is just being written to the file stays when the file is read again`() throws {
+        let fixture = try DaemonFixture()
+        let daemon = fixture.daemon
+        for number in 0..<20 {
+            let wanted = 1 + number % 8
+            _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: JSON(wanted))))
+            let isSaved = DispatchSemaphore(value: 0)
+            startThread(named: "saving") {
+                try? daemon.saveChanges()
+                isSaved.signal()
+            }
+            repeat {
+                _ = try fixture.ask(.configuration(.reload))
+                #expect(fixture.mailbox.settings.faces.max == wanted)
+            } while isSaved.wait(timeout: .now()) == .timedOut
+        }
+    }
+
+    @Test func `what the user edits in the file meanwhile stays when the masks are saved`() throws {
+        let fixture = try DaemonFixture()
+        func file() throws -> String {
+            String(decoding: try fixture.scratch.read("config/guise/config.json"), as: UTF8.self)
+        }
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
+        // Not read again yet.
+        try fixture.write(configuration: #"{"faces": {"minSize": 0.2}, "start": "last"}"#)
+        _ = try fixture.ask(.configuration(.save))
+        let saved = try JSON(Array(file().utf8), file: "config.json")
+        #expect(saved.text == #"{"faces":{"minSize":0.2},"start":"masks","masks":["ab-grey"]}"#)
+        // Nor is a file replaced in which the user has made a mistake.
+        try fixture.write(configuration: #"{"faces": "#)
+        let requestError = try #require(fixture.requestError(.configuration(.save)))
+        #expect(requestError.message.contains("config.json:1"), "\(requestError)")
+        #expect(try file() == #"{"faces": "#)
     }
 
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {

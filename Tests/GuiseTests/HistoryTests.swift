@@ -380,7 +380,7 @@ import Testing
 
     @Test func `a mask that hides faces and stays on is not called undone`() {
         let reply = HistoryReply(change: "wear pixelate", worn: WornReply(masks: [], kept: ["pixelate"]), notes: [])
-        #expect(reply.line?.hasPrefix("wear pixelate, except what hides faces; ") == true)
+        #expect(reply.line?.hasPrefix("wear pixelate, except what hides; ") == true)
         #expect(reply.line?.contains("guise remove pixelate") == true)
     }
 }

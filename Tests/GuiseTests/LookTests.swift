@@ -101,6 +101,21 @@ import Testing
         #expect(problem { _ = try started("last") } != nil)
     }
 
+    @Test func `a look that does not exist is not that of the start`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.wear(["crown"])))
+        _ = try fixture.ask(.look(.look("A king", .save)))
+        func set(_ start: String) -> RequestError? {
+            fixture.requestError(.configuration(.set(mask: nil, key: "start", value: JSON(start))))
+        }
+        let requestError = try #require(set("look:A kin"))
+        #expect(requestError.code == .unknownLook && requestError.message.contains("did you mean 'A king'?"))
+        #expect(set("look:A king") == nil && fixture.daemon.configuration.value.start == .look("A king"))
+        // Nor is it deleted as long as it is.
+        #expect(fixture.requestError(.look(.look("A king", .delete)))?.code == .notNow)
+        #expect(set("masks") == nil && fixture.requestError(.look(.look("A king", .delete))) == nil)
+    }
+
     @Test func `saving the masks makes them those of the start`() throws {
         let fixture = try DaemonFixture(#"{"start": "last", "masks": []}"#)
         _ = try fixture.ask(.mask(.wear(["crown"])))

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import NIOCore
 import TestSupport
@@ -127,6 +128,16 @@ import Testing
             try again.sendText("?", opcode: 9)
             #expect(again.receiveFrame()?.opcode == 10)
         }
+    }
+
+    @Test func `without a secret the web socket closes, and the reason has no path`() throws {
+        let fixture = try ServerFixture()
+        let state = fixture.folder.appending(path: "state")
+        try? FileManager.default.removeItem(at: state)
+        try Data().write(to: state)
+        let (connection, _) = try HTTPTestClient.openSocket(port: fixture.server.port)
+        let end = try #require(connection.receiveFrame())
+        #expect(end.opcode == 8 && end.code == 1011 && !end.text.contains("/"), "\(end)")
     }
 
     @Test func `the code is HMAC-SHA-256`() throws {

@@ -32,7 +32,7 @@ struct Guise: ParsableCommand {
                 logError(problem)
                 exit(withError: ExitCode.validationFailure)
             }
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(withNegativeNumbers(Array(CommandLine.arguments.dropFirst())))
             try command.run()
         } catch let requestError as RequestError {
             logError(requestError)
@@ -50,6 +50,14 @@ struct Guise: ParsableCommand {
 }
 
 extension Guise {
+    /// The arguments of a command that sets a value, with a negative number behind all options: the parser would take
+    /// it for one.
+    static func withNegativeNumbers(_ arguments: [String]) -> [String] {
+        guard ["camera", "set"].contains(arguments.first), !arguments.contains("--") else { return arguments }
+        let numbers = arguments.filter { $0.hasPrefix("-") && Double($0) != nil }
+        return numbers.isEmpty ? arguments : arguments.filter { !numbers.contains($0) } + ["--"] + numbers
+    }
+
     /// Words that people try, and the commands that they mean.
     private static let meanings = [
         "mask": "masks", "list": "masks", "start": "run", "off": "clear", "on": "wear", "show": "wear",

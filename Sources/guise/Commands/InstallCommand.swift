@@ -49,7 +49,7 @@ struct InstallCommand: ParsableCommand {
 /// `guise uninstall`: removes what `guise install` installed.
 struct UninstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "uninstall", abstract: "Remove what `guise install` set up. Masks and config.json stay.")
+        commandName: "uninstall", abstract: "Remove what `guise install` set up. What you have made stays.")
 
     @OptionGroup var options: InstallOptions
 

@@ -16,8 +16,8 @@ extension LooksReply: PrintableReply {
 
 extension HistoryReply: PrintableReply {
     var line: String? {
-        // What hides faces stays on: it takes its own command.
-        let message = worn.kept == nil ? change : "\(change), except what hides faces"
+        // What hides faces or the room stays on: it takes its own command.
+        let message = worn.kept == nil ? change : "\(change), except what hides"
         return ([message, worn.line ?? ""] + notes).joined(separator: "; ")
     }
 }
@@ -33,7 +33,7 @@ struct LooksCommand: ControlCommand {
 struct LookCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "look", abstract: "Wear a look: masks with their options, saved under a name.")
-    @Argument(help: "Its name, or its number in `guise looks`.")
+    @Argument(help: "Its name, or, to wear it, its number in `guise looks`.")
     var name: String
     @Flag(help: "Save what you wear under this name instead.")
     var save = false

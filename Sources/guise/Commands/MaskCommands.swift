@@ -6,7 +6,7 @@ extension WornReply: PrintableReply {
         var worn = masks.isEmpty ? "no mask is worn" : "worn: \(masks.map(\.name).joined(separator: ", "))"
         if let replaced { worn += " (replaced: \(replaced.joined(separator: ", ")))" }
         guard let kept else { return worn }
-        return worn + " (to show faces again: " + kept.map { "guise remove \($0)" }.joined(separator: ", ") + ")"
+        return worn + " (to take off what hides: " + kept.map { "guise remove \($0)" }.joined(separator: ", ") + ")"
     }
 }
 

@@ -67,6 +67,8 @@ struct MasksCommand: ParsableCommand {
         }
         if json { print(JSON(encoding: MaskListReply(masks: found.map { MaskDescription($0) })).text) }
         if let sheet { try contactSheet?.write(to: sheet) }
+        // Whoever names a mask wants it checked.
+        if !names.isEmpty, found.count < wanted.count { throw ExitCode.failure }
     }
 }
 

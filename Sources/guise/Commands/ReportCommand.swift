@@ -32,11 +32,15 @@ struct ReportCommand: ParsableCommand {
         for line in lines { print(terminalSafe(redactor.redact(line))) }
     }
 
+    /// The options of masks that are left out: the text of a name tag, stamps, which may have texts, and the names of
+    /// the user's own pictures.
+    private static let personalOptions = ["text", "items", "picture"]
+
     private static var configurationLines: [String] {
         do {
             let text = try AppContext().configurationText
-            // The text of a name tag is left out.
-            return [text.file ?? "no file: defaults", text.value.json.replacing("text", with: "left out").prettyText]
+            let shown = personalOptions.reduce(text.value.json) { $0.replacing($1, with: "left out") }
+            return [text.file ?? "no file: defaults", shown.prettyText]
         } catch { return ["\(error)"] }
     }
 

@@ -8,16 +8,23 @@ struct ConfigurationHandler {
     let masks: MaskCatalog
     let pictures: BackgroundStore
     let history: ChangeHistory
+    let looks: LookStore
 
     func handle(_ request: ConfigurationRequest) throws -> Answer {
         switch request {
         case .set(let mask?, let key, let value, _): try set(mask, key, value)
-        case .set(nil, let key, let value, _):
-            .immediate(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
+        case .set(nil, let key, let value, _): .immediate(try set(key, value))
         case .configuration: .immediate(store.current)
         case .reload: .immediate(ReloadReply(notes: try store.reload()))
         case .save: .immediate(SaveReply(path: try store.save()))
         }
+    }
+
+    /// Sets a configuration key.
+    private func set(_ key: String, _ value: JSON) throws -> SettingReply {
+        // Without the look, Guise would not start.
+        if key == "start", case .look(let name)? = value.string.flatMap({ StartMasks($0) }) { try looks.check(name) }
+        return SettingReply(key: key, value: value, notes: try store.set(key, to: value))
     }
 
     /// Sets an option of an active mask. A picture's file is read first, in parallel with other requests.

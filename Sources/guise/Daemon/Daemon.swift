@@ -67,7 +67,7 @@ final class Daemon: RequestResponder {
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
-        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
+        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks, configuration: configuration)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout, onChange: requestSaving)
@@ -75,7 +75,7 @@ final class Daemon: RequestResponder {
         devices = DeviceHandler(
             mailbox: mailbox, configuration: configuration, history: history, cameras: cameras, onChange: requestSaving)
         configurations = ConfigurationHandler(
-            store: configuration, masks: catalog, pictures: pageService.pictures, history: history)
+            store: configuration, masks: catalog, pictures: pageService.pictures, history: history, looks: lookStore)
         service = ServiceHandler(
             status: status, mailbox: mailbox, pageService: pageService, configuration: configuration,
             shared: context.paths.shared)

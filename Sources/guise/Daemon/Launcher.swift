@@ -136,8 +136,14 @@ enum Launcher {
         if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let looks = LookStore(folder: context.paths.user)
-        // A batch job leaves the file of the daemon that runs beside it alone.
-        let hiddenState = HiddenState(folder: plan.hasLiveOutput ? (try? DeviceLock.runtimeFolder()) : nil)
+        // A batch job leaves the file of the daemon that runs beside it alone, and so does a second daemon.
+        let runtimeFolder = plan.hasLiveOutput ? (try? DeviceLock.runtimeFolder()) : nil
+        let hiddenLock = runtimeFolder.flatMap { HiddenStateLock(folder: $0) }
+        defer { withExtendedLifetime(hiddenLock) {} }
+        if runtimeFolder != nil, hiddenLock == nil {
+            logWarning("nothing stays hidden after a crash, since another Guise runs beside this one: stop one of them")
+        }
+        let hiddenState = HiddenState(folder: hiddenLock == nil ? nil : runtimeFolder)
         var hidden = try hiddenState.read()
         let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
         let loader = try context.maskLoader(keeping(&hidden, wanted, context), for: outputLayout)

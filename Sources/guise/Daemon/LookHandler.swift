@@ -1,11 +1,13 @@
 import Compose
 import Control
+import JSON
 
 /// Answers requests for looks and favourites.
 struct LookHandler {
     let looks: LookStore
     let catalog: MaskCatalog
     let masks: MaskHandler
+    let configuration: ConfigurationStore
 
     func handle(_ request: LookRequest) throws -> Answer {
         switch request {
@@ -18,7 +20,15 @@ struct LookHandler {
                 throw RequestError(.notNow, "no mask is worn that a look could have; put one on first")
             }
             try looks.save(LookStore.Look(name: name, masks: worn))
-        case .look(let name, .delete): try looks.delete(name)
+        case .look(let name, .delete):
+            // Without it, Guise would not start.
+            guard configuration.value.start != .look(name) else {
+                throw RequestError(
+                    .notNow,
+                    "Guise starts with the look '\(brief(name))'; choose another start first, such as "
+                        + "`guise set start masks`")
+            }
+            try looks.delete(name)
         case .favourite(let mask, let isOn):
             guard !isOn || catalog.contains(mask) else { throw catalog.unknown(mask) }
             try looks.setFavourite(mask, isOn)

@@ -55,9 +55,7 @@ struct MaskHandler {
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
             if let index = selections.firstIndex(where: { $0.mask == name }) {
-                // A mask that is put on by name is for everybody, and if it hides something, opaque.
-                selections[index].personSlot = nil
-                if !hiding(name).isEmpty { selections[index].opacity = 1 }
+                selections[index] = wornByName(selections[index])
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
@@ -81,9 +79,15 @@ struct MaskHandler {
     }
 
     private func only(_ name: String) throws -> WornReply {
-        var selection = worn.first { $0.mask == name } ?? masks.remembered(name)
+        try replace(with: [wornByName(worn.first { $0.mask == name } ?? masks.remembered(name))])
+    }
+
+    /// A mask that is put on by name is for everybody, and if it hides something, opaque.
+    private func wornByName(_ selection: MaskSelection) -> MaskSelection {
+        var selection = selection
         selection.personSlot = nil
-        return try replace(with: [selection])
+        if !masks.hiddenParts(selection.mask).isEmpty { selection.opacity = 1 }
+        return selection
     }
 
     /// Changes the drawing order. Masks that are not named stay on top.
