@@ -31,7 +31,7 @@ import SystemKit
             seconds += step
             write([outline.runs == runs ? 0 : 1], to: output)
             unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, DownsampledFrame.count, output)
-            write(outline.matte[..<(width * height)], to: output)
+            write(outline.wholeMatte()[..<(width * height)], to: output)
         }
         _ = unsafe fclose(output)
     }

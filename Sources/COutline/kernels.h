@@ -375,6 +375,31 @@ static void guide(const float *restrict mask, const float *restrict luma, int wi
     box(mean_products, b, width, height, radius, line);
 }
 
+static void classify(float *restrict a, float *restrict b, int columns, int rows, float contrast,
+                     uint8_t *restrict cells, uint8_t *restrict gaps) {
+    // Below and above what a byte's rounding leaves.
+    const float none = .4f / 255, full = 1 - .4f / 255;
+    for (int i = 0; i < columns * rows; i++) {
+        float slope = a[i] * contrast, base = (b[i] - .5f) * contrast + .5f, other = base + slope * 255;
+        float least = base < other ? base : other, most = base < other ? other : base;
+        a[i] = slope;
+        b[i] = base;
+        cells[i] = (uint8_t)((most > none) + (least >= full));
+    }
+    for (int row = 0; row <= rows; row++) {
+        const uint8_t *upper = cells + (size_t)clamped(row - 1, 0, rows - 1) * columns;
+        const uint8_t *lower = cells + (size_t)clamped(row, 0, rows - 1) * columns;
+        uint8_t *to = gaps + (size_t)row * (columns + 1);
+        to[0] = upper[0] == lower[0] ? upper[0] : 1;
+        for (int x = 1; x < columns; x++) {
+            uint8_t first = upper[x - 1];
+            int is_same = (first == upper[x]) & (first == lower[x - 1]) & (first == lower[x]);
+            to[x] = is_same ? first : 1;
+        }
+        to[columns] = upper[columns - 1] == lower[columns - 1] ? upper[columns - 1] : 1;
+    }
+}
+
 static void expand(const float *cells, struct coutline_steps steps, int first, int end, float *out) {
     for (int g = first; g < end; g++) {
         // Between the centres of cells g - 1 and g.
@@ -529,14 +554,48 @@ static void divide(const float *sums, const float *weights, size_t count, int16_
     }
 }
 
+/// Packs eight pairs of pixels.
+INLINE void pack_eight(const uint8_t *y, const uint8_t *u, const uint8_t *v, int is_luma_first, uint8_t *to) {
+    typedef uint8_t eight __attribute__((vector_size(8), aligned(1), may_alias));
+    typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+    typedef uint8_t many __attribute__((vector_size(32), aligned(1), may_alias));
+    sixteen luma = *(const sixteen *)y;
+    eight a = *(const eight *)u, b = *(const eight *)v;
+    sixteen chroma = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+    sixteen first = is_luma_first ? luma : chroma, second = is_luma_first ? chroma : luma;
+    *(many *)to = __builtin_shufflevector(first, second, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24,
+                                          9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+/// As many bytes of two rows mixed as a vector has 16-bit numbers.
+INLINE bytes mixed(const int16_t *upper, const int16_t *lower, shorts weight) {
+    shorts a = *(const shorts *)upper, b = *(const shorts *)lower;
+    shorts sum = a + part(b - a, weight);
+    return __builtin_convertvector((sum + (1 << (coutline_fraction - 1))) >> coutline_fraction, bytes);
+}
+
 static void mix(const int16_t *upper, const int16_t *lower, float below, int count, uint8_t *out) {
     // Rows beside the centres have weights beyond 0 and 1: extrapolated samples could leave their bytes.
     shorts weight = (shorts){0} + (int16_t)(unit(below) * 32767);
-    for (int x = 0; x < count; x += 2 * LANES) {
-        shorts a = *(const shorts *)(upper + x), b = *(const shorts *)(lower + x);
-        shorts mixed = a + part(b - a, weight);
-        shorts rounded = (mixed + (1 << (coutline_fraction - 1))) >> coutline_fraction;
-        *(bytes *)(out + x) = __builtin_convertvector(rounded, bytes);
+    for (int x = 0; x < count; x += 2 * LANES) *(bytes *)(out + x) = mixed(upper + x, lower + x, weight);
+}
+
+static void mix_packed(const struct coutline_rows *y_rows, const struct coutline_rows *u_rows,
+                       const struct coutline_rows *v_rows, float below, int pairs, int is_luma_first, uint8_t *to) {
+    struct coutline_rows y = *y_rows, u = *u_rows, v = *v_rows;  // what is written through `to` can't change them
+    shorts weight = (shorts){0} + (int16_t)(unit(below) * 32767);
+    enum { count = 2 * LANES };
+    for (int i = 0; i < pairs; i += count) {
+        uint8_t luma[2 * count], chroma[2][count], packed[4 * count];
+        *(bytes *)luma = mixed(y.upper + 2 * i, y.lower + 2 * i, weight);
+        *(bytes *)(luma + count) = mixed(y.upper + 2 * i + count, y.lower + 2 * i + count, weight);
+        *(bytes *)chroma[0] = mixed(u.upper + i, u.lower + i, weight);
+        *(bytes *)chroma[1] = mixed(v.upper + i, v.lower + i, weight);
+        int rest = pairs - i < count ? pairs - i : count;
+        uint8_t *out = rest < count ? packed : to + 4 * i;
+        _Pragma("unroll") for (int j = 0; j < count; j += 8)
+            pack_eight(luma + 2 * j, chroma[0] + j, chroma[1] + j, is_luma_first, out + 4 * j);
+        if (rest < count) memcpy(to + 4 * i, packed, 4 * rest);
     }
 }
 
@@ -597,21 +656,8 @@ static void scatter(const uint8_t *restrict from, int step, int count, uint8_t *
 
 static void pack(const uint8_t *restrict y, const uint8_t *restrict u, const uint8_t *restrict v, int pairs,
                  int is_luma_first, uint8_t *restrict to) {
-    typedef uint8_t eight __attribute__((vector_size(8), aligned(1), may_alias));
-    typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
-    typedef uint8_t many __attribute__((vector_size(32), aligned(1), may_alias));
     int i = 0;
-    for (; i + 8 <= pairs; i += 8) {
-        sixteen luma = *(const sixteen *)(y + 2 * i);
-        eight a = *(const eight *)(u + i), b = *(const eight *)(v + i);
-        sixteen chroma = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
-        many all = is_luma_first
-            ? __builtin_shufflevector(luma, chroma, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
-                                      25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-            : __builtin_shufflevector(chroma, luma, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
-                                      25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-        *(many *)(to + 4 * i) = all;
-    }
+    for (; i + 8 <= pairs; i += 8) pack_eight(y + 2 * i, u + i, v + i, is_luma_first, to + 4 * i);
     int luma = is_luma_first ? 0 : 1;
     for (; i < pairs; i++) {
         to[4 * i + luma] = y[2 * i];
@@ -626,8 +672,8 @@ const struct coutline_kernels TABLE = {
     .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
     .scale = scale, .double_up = double_up,
     .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .smooth = smooth, .change = change,
-    .guide = guide, .expand = expand, .matte = matte,
-    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix,
+    .guide = guide, .classify = classify, .expand = expand, .matte = matte,
+    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed,
     .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
     .gather = gather, .scatter = scatter, .pack = pack,
 };

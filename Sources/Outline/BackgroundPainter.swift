@@ -203,7 +203,9 @@ public struct BackgroundPainter: ~Copyable {
                     var brush = unsafe Brush(
                         kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
                         isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
-                        length: length, matte: matte, bytes: bytes)
+                        length: length, matte: matte, bytes: bytes, luma: cells.layout.luma,
+                        chroma: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
+                        shift: cells.layout.format.chromaShift)
                     unsafe cells.across.withSteps { luma in
                         unsafe cells.acrossChroma.withSteps { chroma in
                             for interval in 0...DownsampledFrame.rows {
@@ -262,6 +264,11 @@ public struct BackgroundPainter: ~Copyable {
     let length: Int
     let matte: UnsafePointer<UInt8>
     let bytes: UnsafeMutablePointer<UInt8>
+    /// Where the layout's samples are.
+    let luma: SampleSite
+    let chroma: (u: SampleSite, v: SampleSite)?
+    let isPacked: Bool
+    let shift: (x: Int, y: Int)
 
     /// The rows of cells above and below the centres between which pixels are painted.
     var cellRows = (upper: 0, lower: 0)
@@ -308,7 +315,7 @@ public struct BackgroundPainter: ~Copyable {
         _ cells: UnsafePointer<Int16>, _ row: Int, _ first: Int, _ end: Int, to line: Int, _ luma: coutline_steps,
         _ chroma: coutline_steps
     ) {
-        for plane in 0..<(unsafe layout.chroma != nil ? 3 : 1) {
+        for plane in 0..<(unsafe chroma != nil ? 3 : 1) {
             let from = unsafe cells + plane * DownsampledFrame.count + row * DownsampledFrame.columns
             let to = unsafe lines + (line + 2 * plane) * length
             unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
@@ -324,13 +331,15 @@ public struct BackgroundPainter: ~Copyable {
         let (first, count) = unsafe (
             Int(pairs.starts[run.first]), Int(pairs.starts[run.end]) - Int(pairs.starts[run.first])
         )
-        let (site, shift) = unsafe (layout.luma, layout.format.chromaShift)
-        let row = unsafe matte + y * layout.width
+        let (site, shift, row) = unsafe (self.luma, self.shift, matte + y * layout.width)
+        if unsafe isPacked && content.hasCells && !needsMatte(run), count > 0, let chroma = unsafe chroma {
+            return unsafe paintPacked(first, count, y, below, site, chroma.u)
+        }
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
-        guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
+        guard let chroma = unsafe chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
         var coverage = unsafe row + start
-        if shift.x == 1, unsafe !isWhole && needsMatte(run) {
+        if shift.x == 1, run.content == .edge {
             let halved = unsafe samples + 9 * length
             unsafe kernels.pointee.halve(row + 2 * first, CInt(count), halved)
             unsafe coverage = UnsafePointer(halved)
@@ -340,10 +349,31 @@ public struct BackgroundPainter: ~Copyable {
             return unsafe paint(plane, run, y, first, count, below, line, site.step, coverage)
         }
         let (u, v) = unsafe (plane(1, chroma.u), plane(2, chroma.v))
-        guard unsafe layout.format.isPacked else { return }
-        let isLumaFirst = site.offset < chroma.u.offset
-        let pair = unsafe bytes + min(site.offset, chroma.u.offset) + y * site.stride + 4 * first
+        guard unsafe isPacked else { return }
+        let (isLumaFirst, pair) = unsafe pairs(first, y, site, chroma.u)
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
+    }
+
+    /// Paints pairs of pixels of a packed frame that show the background alone.
+    private func paintPacked(
+        _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ luma: SampleSite, _ u: SampleSite
+    ) {
+        func rows(_ plane: Int, _ start: Int) -> coutline_rows {
+            let line = unsafe UnsafePointer(lines + 2 * plane * length + start)
+            return unsafe coutline_rows(
+                upper: line + (cellRows.upper & 1) * length, lower: line + (cellRows.lower & 1) * length)
+        }
+        var (lumaRows, uRows, vRows) = unsafe (rows(0, 2 * first), rows(1, first), rows(2, first))
+        let (isLumaFirst, pair) = unsafe pairs(first, y, luma, u)
+        unsafe kernels.pointee.mix_packed(
+            &lumaRows, &uRows, &vRows, below, CInt(count), isLumaFirst ? 1 : 0, pair)
+    }
+
+    /// The place of a pair of pixels in a packed frame, and whether luma comes first in it.
+    private func pairs(
+        _ first: Int, _ y: Int, _ luma: SampleSite, _ u: SampleSite
+    ) -> (isLumaFirst: Bool, UnsafeMutablePointer<UInt8>) {
+        unsafe (luma.offset < u.offset, bytes + min(luma.offset, u.offset) + y * luma.stride + 4 * first)
     }
 
     /// Whether a run shows more than the background.
@@ -361,14 +391,15 @@ public struct BackgroundPainter: ~Copyable {
             samples + (6 + plane) * length + start
         )
         let line = unsafe lines + 2 * plane * length + start
-        let coverage = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
+        // Where everything is background, the matte was not drawn.
+        let coverage = unsafe run.content == .background ? UnsafePointer(samples + 10 * length) : matte
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe content {
         case .background(.blur), .background(.gradient):
             let (upper, lower) = unsafe (line + (cellRows.upper & 1) * length, line + (cellRows.lower & 1) * length)
             unsafe kernels.pointee.mix(upper, lower, below, width, other)
         case .background(.picture(let picture)):
-            let shift = unsafe plane == 0 ? 0 : layout.format.chromaShift.x
+            let shift = unsafe plane == 0 ? 0 : shift.x
             let from = y * picture.width + start << shift
             unsafe picture.planes[plane].withUnsafeBufferPointer { samples in
                 guard let base = samples.baseAddress else { return }
@@ -393,7 +424,7 @@ public struct BackgroundPainter: ~Copyable {
                 unsafe kernels.pointee.adjust(coverage, factor, offset[plane] * opacity, zero, width, own)
             }
         }
-        if unsafe !layout.format.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
+        if unsafe !isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
         return unsafe UnsafePointer(made)
     }
 }

@@ -54,12 +54,15 @@ public struct OutlineTracker: ~Copyable {
     private var scratch = VectorBuffer<Float>(count: 0)
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
+    /// The matte of the last frame where its content is an edge; older elsewhere.
     private(set) var matte: [UInt8] = []
     /// Luma of each pixel, smoothed over time where the matte has an edge, so that the camera's noise does not flicker
     /// in it. Older elsewhere.
     private var denoisedLuma = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
+    /// The content of each cell.
+    private var cellContents: [UInt8] = []
     /// When the network ran last, and when the last frame was measured; seconds.
     private var ran: Double?
     private var lastTime: Double?
@@ -208,6 +211,7 @@ public struct OutlineTracker: ~Copyable {
         matte = Array(repeating: 0, count: layout.width * layout.height + 64)
         denoisedLuma = VectorBuffer<UInt8>(count: matte.count)
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
+        cellContents = Array(repeating: 0, count: DownsampledFrame.count)
     }
 
     /// Runs the network if its last mask is too old.
@@ -263,7 +267,13 @@ public struct OutlineTracker: ~Copyable {
             subject == .everybody ? mask.base : selected.base, cells.y.base, CInt(columns), CInt(rows),
             CInt(Self.radius), Self.smoothness * 255 * 255, a.base,
             b.base, scratch.base)
-        unsafe classify()
+        unsafe contents.withUnsafeMutableBufferPointer { gaps in
+            unsafe cellContents.withUnsafeMutableBufferPointer { cells in
+                guard let gaps = gaps.baseAddress, let cells = cells.baseAddress else { return }
+                unsafe kernels.pointee.classify(
+                    a.base, b.base, CInt(columns), CInt(rows), Self.contrast, cells, gaps)
+            }
+        }
         let (width, site, length) = (cells.layout.width, cells.layout.luma, cells.layout.width + 64)
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
@@ -280,21 +290,14 @@ public struct OutlineTracker: ~Copyable {
                         while let run = contents.run(from: first, interval) {
                             first = run.end
                             let (start, end) = (Int(across.starts[run.first]), Int(across.starts[run.end]))
-                            guard end > start else { continue }
-                            if run.content == .edge {
-                                let (from, to) = (CInt(run.first), CInt(run.end))
-                                unsafe kernels.pointee.expand(a.base + upper, steps, from, to, a0)
-                                unsafe kernels.pointee.expand(b.base + upper, steps, from, to, b0)
-                                unsafe kernels.pointee.expand(a.base + lower, steps, from, to, a1)
-                                unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
-                            }
+                            guard end > start, run.content == .edge else { continue }
+                            let (from, to) = (CInt(run.first), CInt(run.end))
+                            unsafe kernels.pointee.expand(a.base + upper, steps, from, to, a0)
+                            unsafe kernels.pointee.expand(b.base + upper, steps, from, to, b0)
+                            unsafe kernels.pointee.expand(a.base + lower, steps, from, to, a1)
+                            unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
                             for y in Int(down.starts[interval])..<Int(down.starts[interval + 1]) {
                                 let out = unsafe matte + y * width + start
-                                guard run.content == .edge else {
-                                    let value: UInt8 = run.content == .person ? 255 : 0
-                                    unsafe out.update(repeating: value, count: end - start)
-                                    continue
-                                }
                                 if isHurried, y & 1 == 1, y > Int(down.starts[interval]) {
                                     unsafe out.update(from: out - width, count: end - start)
                                     continue
@@ -312,38 +315,27 @@ public struct OutlineTracker: ~Copyable {
         }
     }
 
-    /// Adds the contrast to the coefficients, and finds the gaps in which the matte is the same whatever the luma.
-    @unsafe private mutating func classify() {
-        let (columns, rows) = (Self.columns, Self.rows)
-        // Above and below everything that a byte's rounding leaves.
-        let (none, full): (Float, Float) = (0.4 / 255, 1 - 0.4 / 255)
-        unsafe contents.withUnsafeMutableBufferPointer { contents in
-            guard let contents = contents.baseAddress else { return }
-            for row in 0..<rows {
-                for column in 0..<columns {
-                    let i = row * columns + column
-                    let slope = unsafe a.base[i] * Self.contrast
-                    let base = unsafe (b.base[i] - 0.5) * Self.contrast + 0.5
-                    unsafe (a.base[i], b.base[i]) = (slope, base)
-                    let other = base + slope * 255
-                    let content: Content =
-                        max(base, other) <= none ? .background : min(base, other) >= full ? .person : .edge
-                    unsafe contents[row * (columns + 1) + column] = content.rawValue
-                }
-            }
-            // From cells to gaps, from the last one on, because a gap needs the cells before it.
-            for row in stride(from: rows, through: 0, by: -1) {
-                let upper = unsafe contents + max(0, row - 1) * (columns + 1)
-                let lower = unsafe contents + min(rows - 1, row) * (columns + 1)
-                let out = unsafe contents + row * (columns + 1)
-                for column in stride(from: columns, through: 0, by: -1) {
-                    let (left, right) = (max(0, column - 1), min(columns - 1, column))
-                    let first = unsafe upper[left]
-                    let isSame = unsafe first == upper[right] && first == lower[left] && first == lower[right]
-                    unsafe out[column] = isSame ? first : Content.edge.rawValue
+    /// The matte of every pixel, row by row, for tests and benchmarks.
+    func wholeMatte() -> [UInt8] {
+        var whole = matte
+        switch cells {
+        case .none: break
+        case .some(let cells):
+            let (across, down, width) = (cells.across.starts, cells.down.starts, cells.layout.width)
+            for interval in 0...Self.rows where down[interval] < down[interval + 1] {
+                var first = 0
+                while let run = contents.run(from: first, interval) {
+                    first = run.end
+                    guard run.content != .edge, across[run.first] < across[run.end] else { continue }
+                    for y in Int(down[interval])..<Int(down[interval + 1]) {
+                        for x in Int(across[run.first])..<Int(across[run.end]) {
+                            whole[y * width + x] = run.content == .person ? 255 : 0
+                        }
+                    }
                 }
             }
         }
+        return whole
     }
 
     /// Lends what painting a background needs: the cells of the last frame, and the coefficients of its matte.

@@ -278,7 +278,7 @@ struct Stage {
         for number in 0..<60 {
             frame.fill(y: UInt8(125 + generator.next() % 2), u: 128, v: 128)
             outline.update(frame, model, at: Double(number) / 15)
-            mattes.append(Double(outline.matte[100 * 256 + 100]))
+            mattes.append(Double(outline.wholeMatte()[100 * 256 + 100]))
         }
         let steps = zip(mattes.dropFirst(20), mattes.dropFirst(21)).map { abs($0 - $1) }.reduce(0, +) / 39
         #expect(mattes.contains { $0 > 20 && $0 < 235 }, "the test is of an edge")
@@ -305,13 +305,14 @@ struct Stage {
                 }
             }
             outline.update(frame, model, at: Double(number) / 30)
+            let matte = outline.wholeMatte()
             if number >= 20 {
-                for i in 0..<layout.width * layout.height where (20..<236).contains(outline.matte[i]) {
+                for i in 0..<layout.width * layout.height where (20..<236).contains(matte[i]) {
                     edges += 1
-                    changes += abs(Int(outline.matte[i]) - Int(last[i]))
+                    changes += abs(Int(matte[i]) - Int(last[i]))
                 }
             }
-            last = outline.matte
+            last = matte
         }
         #expect(edges > 1000, "the test is of an edge")
         let mean = Double(changes) / Double(max(1, edges))

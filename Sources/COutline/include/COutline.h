@@ -45,6 +45,12 @@ struct coutline_steps {
     const int16_t *_Nonnull fixed_weights;
 };
 
+/// Two rows of cells that `expand_samples` has brought to the frame's width.
+struct coutline_rows {
+    const int16_t *_Nonnull upper;
+    const int16_t *_Nonnull lower;
+};
+
 struct coutline_kernels {
     /// Outputs per panel of `pointwise`'s weights. The last panel may have `coutline_block`.
     int panel;
@@ -107,6 +113,11 @@ struct coutline_kernels {
     /// each cell, averaged. The width is a multiple of 8. Scratch: 5 * width * height + 2 * width + 4 * radius + 64.
     void (*_Nonnull guide)(const float *_Nonnull mask, const float *_Nonnull luma, int width, int height, int radius,
                            float smoothness, float *_Nonnull a, float *_Nonnull b, float *_Nonnull scratch);
+    /// Adds contrast around one half to the coefficients, and tells what the matte is in the gaps between the centres of
+    /// cells, (rows + 1) * (columns + 1), whatever the luma: 0 background, 2 person, 1 neither. `cells` is scratch for a
+    /// byte a cell.
+    void (*_Nonnull classify)(float *_Nonnull a, float *_Nonnull b, int columns, int rows, float contrast,
+                              uint8_t *_Nonnull cells, uint8_t *_Nonnull gaps);
     /// Interpolates a row of cells to samples from cell `first` - 1 to cell `end`: those in starts[first] up to
     /// starts[end]. Writes up to 8 samples more.
     void (*_Nonnull expand)(const float *_Nonnull cells, struct coutline_steps steps, int first, int end,
@@ -138,6 +149,10 @@ struct coutline_kernels {
     /// Mixes two expanded rows of cells to bytes. Reads and writes up to 16 samples more.
     void (*_Nonnull mix)(const int16_t *_Nonnull upper, const int16_t *_Nonnull lower, float below, int count,
                          uint8_t *_Nonnull out);
+    /// Mixes the rows of three components as `mix` does, and packs them as `pack` does. Writes no byte more.
+    void (*_Nonnull mix_packed)(const struct coutline_rows *_Nonnull y, const struct coutline_rows *_Nonnull u,
+                                const struct coutline_rows *_Nonnull v, float below, int pairs, int is_luma_first,
+                                uint8_t *_Nonnull to);
     /// Lays a background behind the person: out = m * out + (1 - m) * back. Reads and writes up to 16 bytes more.
     void (*_Nonnull lay)(const uint8_t *_Nonnull back, const uint8_t *_Nonnull matte, int count,
                          uint8_t *_Nonnull out);
