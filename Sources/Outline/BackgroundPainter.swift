@@ -203,8 +203,8 @@ public struct BackgroundPainter: ~Copyable {
                     var brush = unsafe Brush(
                         kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
                         isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
-                        length: length, matte: matte, bytes: bytes, luma: cells.layout.luma,
-                        chroma: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
+                        length: length, matte: matte, bytes: bytes, lumaSite: cells.layout.luma,
+                        chromaSites: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
                         shift: cells.layout.format.chromaShift)
                     unsafe cells.across.withSteps { luma in
                         unsafe cells.acrossChroma.withSteps { chroma in
@@ -265,8 +265,8 @@ public struct BackgroundPainter: ~Copyable {
     let matte: UnsafePointer<UInt8>
     let bytes: UnsafeMutablePointer<UInt8>
     /// Where the layout's samples are.
-    let luma: SampleSite
-    let chroma: (u: SampleSite, v: SampleSite)?
+    let lumaSite: SampleSite
+    let chromaSites: (u: SampleSite, v: SampleSite)?
     let isPacked: Bool
     let shift: (x: Int, y: Int)
 
@@ -315,7 +315,7 @@ public struct BackgroundPainter: ~Copyable {
         _ cells: UnsafePointer<Int16>, _ row: Int, _ first: Int, _ end: Int, to line: Int, _ luma: coutline_steps,
         _ chroma: coutline_steps
     ) {
-        for plane in 0..<(unsafe chroma != nil ? 3 : 1) {
+        for plane in 0..<(unsafe chromaSites != nil ? 3 : 1) {
             let from = unsafe cells + plane * DownsampledFrame.count + row * DownsampledFrame.columns
             let to = unsafe lines + (line + 2 * plane) * length
             unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
@@ -331,13 +331,13 @@ public struct BackgroundPainter: ~Copyable {
         let (first, count) = unsafe (
             Int(pairs.starts[run.first]), Int(pairs.starts[run.end]) - Int(pairs.starts[run.first])
         )
-        let (site, shift, row) = unsafe (self.luma, self.shift, matte + y * layout.width)
-        if unsafe isPacked && content.hasCells && !needsMatte(run), count > 0, let chroma = unsafe chroma {
+        let (site, shift, row) = unsafe (lumaSite, self.shift, matte + y * layout.width)
+        if unsafe isPacked && content.hasCells && !needsMatte(run), count > 0, let chroma = unsafe chromaSites {
             return unsafe paintPacked(first, count, y, below, site, chroma.u)
         }
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
-        guard let chroma = unsafe chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
+        guard let chroma = unsafe chromaSites, shift.y == 0 || y & 1 == 0, count > 0 else { return }
         var coverage = unsafe row + start
         if shift.x == 1, run.content == .edge {
             let halved = unsafe samples + 9 * length
@@ -350,7 +350,7 @@ public struct BackgroundPainter: ~Copyable {
         }
         let (u, v) = unsafe (plane(1, chroma.u), plane(2, chroma.v))
         guard unsafe isPacked else { return }
-        let (isLumaFirst, pair) = unsafe pairs(first, y, site, chroma.u)
+        let (isLumaFirst, pair) = unsafe packedPlace(first, y, site, chroma.u)
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
@@ -364,13 +364,13 @@ public struct BackgroundPainter: ~Copyable {
                 upper: line + (cellRows.upper & 1) * length, lower: line + (cellRows.lower & 1) * length)
         }
         var (lumaRows, uRows, vRows) = unsafe (rows(0, 2 * first), rows(1, first), rows(2, first))
-        let (isLumaFirst, pair) = unsafe pairs(first, y, luma, u)
+        let (isLumaFirst, pair) = unsafe packedPlace(first, y, luma, u)
         unsafe kernels.pointee.mix_packed(
             &lumaRows, &uRows, &vRows, below, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
     /// The place of a pair of pixels in a packed frame, and whether luma comes first in it.
-    private func pairs(
+    private func packedPlace(
         _ first: Int, _ y: Int, _ luma: SampleSite, _ u: SampleSite
     ) -> (isLumaFirst: Bool, UnsafeMutablePointer<UInt8>) {
         unsafe (luma.offset < u.offset, bytes + min(luma.offset, u.offset) + y * luma.stride + 4 * first)
