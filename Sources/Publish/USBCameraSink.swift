@@ -74,13 +74,16 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         self.link = consume link
     }
 
-    /// Readable when a reader comes or goes.
-    public var readerEvents: ReaderEvents? {
+    /// Told by a message of the service. Without a connection it is polled, which tries to connect.
+    public var readerNotice: ReaderNotice {
         switch link {
-        case .some(let link): ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN), isUnsure: false)
-        case .none: nil
+        case .some(let link): .told(ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN)))
+        case .none: .polled(nil)
         }
     }
+
+    /// False: the service has a placeholder of its own.
+    public let needsIdlePlaceholder = false
 
     /// Whether a program streams from the camera.
     public mutating func hasReaders(at now: UInt64) -> Bool? {
