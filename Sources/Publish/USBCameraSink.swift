@@ -22,7 +22,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     private var readerLayout: FrameLayout
     /// When connecting was tried last, nanoseconds.
     private var tried: UInt64 = 0
-    /// Why the service refused the last connection; nil: it has not.
+    /// Why the last connection was refused; nil: it was not.
     private var refusal: Problem?
 
     /// Where the service listens.
@@ -61,7 +61,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
                     + "to start it: sudo systemctl restart guise-camera")
             return
         }
-        var link = try CameraLink(path)
+        guard var link = try connect() else { return }
         while !link.isReady {
             let isAnswered = PollClock.system.waits(for: link.descriptor, milliseconds: Self.timeout)
             guard isAnswered, link.receiveMessages() else {
@@ -72,6 +72,23 @@ public struct USBCameraSink: FrameSink, ~Copyable {
             }
         }
         self.link = consume link
+    }
+
+    /// Connects, without waiting for the service's first message.
+    /// - Returns: nil if the service's queue is full, which is logged: it is tried again.
+    /// - Throws: `missing` if no service listens.
+    private mutating func connect() throws(Problem) -> CameraLink? {
+        do throws(Problem) { return try CameraLink(path) } catch {
+            guard error.kind == .busy else { throw error }
+            report(error)
+            return nil
+        }
+    }
+
+    /// Logs why the camera can't be fed; once, not at each attempt.
+    private mutating func report(_ problem: Problem?) {
+        if let problem, problem != refusal { logWarning("\(problem)") }
+        refusal = problem
     }
 
     /// Told by a message of the service. Without a connection it is polled, which tries to connect.
@@ -89,13 +106,11 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     public mutating func hasReaders(at now: UInt64) -> Bool? {
         if link == nil, now >= tried + Self.retry {
             tried = now
-            link = try? CameraLink(path)
+            link = try? connect()
         }
         guard var current = link.take() else { return false }
         guard current.receiveMessages() else {
-            // Told once, not at each attempt.
-            if let problem = current.refusal, problem != refusal { logWarning("\(problem)") }
-            refusal = current.refusal
+            report(current.refusal)
             return false
         }
         let hasReader = current.wanted != nil
