@@ -10,7 +10,7 @@ import V4L2
 /// reads. If the service ends, the sink goes on without it, and connects again by itself.
 public struct USBCameraSink: FrameSink, ~Copyable {
     /// The sink for the user: "Guise Camera (USB)".
-    public let description = "Guise Camera (USB)"
+    public let description = DeviceListing.ownUSBTitle
     /// The layout of frames if the reader's size doesn't matter: YUYV without padding.
     public let layout: FrameLayout
 
