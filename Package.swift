@@ -223,7 +223,7 @@ let package = Package(
         unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests(
             "Engine",
-            ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "CAllocations"], hotSettings),
+            ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "V4L2", "CAllocations"], hotSettings),
         unitTests("USBCamera"),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CAllocations"]),

@@ -30,7 +30,7 @@ public struct Check: Sendable {
 
     /// All checks, in the order in which problems are best fixed.
     public static let all: [Check] = [
-        .usbCamera, .module, .kernel, .version, .secureBoot, .options, .permission,
+        .usbCamera, .feeder, .module, .kernel, .version, .secureBoot, .options, .relay, .permission,
         .device, .exclusiveCaps, .capabilities, .label, .size, .writer, .readers,
         .camera, .cascades, .landmarks, .ffmpeg, .configuration,
         .service, .socket, .pipeWire, .snap, .flatpak,

@@ -1,3 +1,4 @@
+import JSON
 import SystemKit
 import V4L2
 
@@ -29,13 +30,23 @@ extension System {
             : "next: `guise page` shows you with masks in the browser; all commands: guise --help"
     }
 
-    /// Whether a daemon answers. Never starts one: a socket on which only systemd listens is not asked.
-    var isDaemonRunning: Bool {
-        guard let socket, has(socket) else { return false }
+    /// Whether a daemon answers.
+    var isDaemonRunning: Bool { daemonStatus != nil }
+
+    /// What the daemon feeds, as it calls it; nil if none answers, or if it does not say.
+    var daemonOutputs: [String]? {
+        guard let status = daemonStatus, let reply = try? JSON(Array(status.utf8), file: "status") else { return nil }
+        return reply["ok"]?["outputs"]?.elements.compactMap(\.string)
+    }
+
+    /// The daemon's reply to a request for its status; nil if none answers. Never starts one: a socket on which only
+    /// systemd listens is not asked.
+    private var daemonStatus: String? {
+        guard let socket, has(socket) else { return nil }
         let isListening = unit("guise.socket")?.isActive ?? false
-        if isListening, !(unit("guise.service")?.isActive ?? false) { return false }
-        guard case .line = query(socket, "{\"request\": \"status\"}") else { return false }
-        return true
+        if isListening, !(unit("guise.service")?.isActive ?? false) { return nil }
+        guard case .line(let line) = query(socket, "{\"request\": \"status\"}") else { return nil }
+        return line
     }
 
     /// Starts the socket on which systemd starts the daemon. A session that began before Guise was installed must first

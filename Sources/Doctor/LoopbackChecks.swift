@@ -42,6 +42,19 @@ extension Check {
         return .ok("the virtual camera is \(loopback.path)")
     }
 
+    static let relay = Check("relay") { system in
+        let relays = system.relays.joined(separator: ", ")
+        guard !relays.isEmpty else { return nil }
+        let loopbacks = system.devices.filter(\.isForeignLoopback).map(\.title)
+        return loopbacks.isEmpty
+            ? .warning(
+                "\(relays) is running without a loopback of its own: it may write to Guise's",
+                fix: Module.optionsForBoth)
+            : .ok(
+                "\(relays) is running: Guise never writes to \(loopbacks.joined(separator: ", ")), and uses it as a "
+                    + "camera")
+    }
+
     static let exclusiveCaps = Check("exclusive caps") { system in
         guard let loopback = system.loopback, let capabilities = loopback.capabilities else { return nil }
         // An idle device that shows both capabilities was loaded without exclusive_caps.

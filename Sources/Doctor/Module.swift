@@ -5,6 +5,9 @@ enum Module {
     static let name = "v4l2loopback"
     /// The load options, the same as in `systemd/modprobe.d/guise.conf`, for systems without that file.
     static let options = "exclusive_caps=1 card_label=\"Guise Camera\" video_nr=10"
+    /// What to do if another program needs a device too.
+    static let optionsForBoth =
+        "describe the devices of both in one line: devices=2, with two values each for card_label and exclusive_caps"
     /// The file to which `guise install` writes the options.
     static let optionsFile = "/etc/modprobe.d/guise.conf"
     /// The file with which `guise install` has the module loaded at boot.
@@ -71,8 +74,7 @@ extension Check {
         }
         return .warning(
             "\(files) has options for v4l2loopback, which replace Guise's",
-            fix: "describe the devices of both in one line: devices=2, with two values each for card_label and "
-                + "exclusive_caps")
+            fix: Module.optionsForBoth)
     }
 
     static let module = Check("module") { system in

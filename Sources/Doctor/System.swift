@@ -114,7 +114,31 @@ extension System {
     var showsHolders: Bool { line("/proc/self/uid_map")?.contains("\(UInt32.max)") ?? true }
 
     /// What messages call a program that holds a device and is not among its holders.
-    var unseenHolder: String { showsHolders ? "another user's program" : "another program" }
+    var unseenHolder: String {
+        let program = showsHolders ? "another user's program" : "another program"
+        return relays.isEmpty ? program : "\(program), maybe \(relays.joined(separator: ", "))"
+    }
+
+    /// The programs that copy a camera's pictures into a loopback of their own, by the names that they have in /proc.
+    private static let relayPrograms = ["v4l2-relayd"]
+
+    /// The running relays of all users: the service's unit, or else the process.
+    var relays: [String] {
+        let processes = names(in: "/proc").compactMap { CInt($0) }.sorted()
+        let running = processes.map { RunningProcess($0, processes: "\(root)/proc") }
+        var found: [String] = []
+        for relay in running.filter({ Self.relayPrograms.contains($0.name) }).map({ unit(of: $0) ?? $0.description })
+        where !found.contains(relay) {
+            found.append(relay)
+        }
+        return found
+    }
+
+    /// The name of the service that a process belongs to; nil: none. It ends the path of the process's control group.
+    private func unit(of process: RunningProcess) -> String? {
+        let name = line("/proc/\(process.id)/cgroup")?.split(separator: "/").last.map(String.init)
+        return name?.hasSuffix(".service") ?? false ? name : nil
+    }
 
     /// One of the user's folders; nil without a home folder.
     func path(_ folder: UserFolder) -> String? { folder.path(in: environment) }

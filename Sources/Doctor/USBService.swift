@@ -54,6 +54,20 @@ extension System {
 }
 
 extension Check {
+    static let feeder = Check("feeder") { system in
+        guard let camera = system.usbCamera, let outputs = system.daemonOutputs else { return nil }
+        guard !outputs.contains(DeviceListing.ownUSBTitle) else { return .ok("Guise feeds the USB camera") }
+        var file = "config.json"
+        if case .read(let path?, _, _) = system.setting { file = path }
+        let isService = system.unit("guise.service")?.isActive ?? false
+        return .warning(
+            "Guise feeds \(outputs.isEmpty ? "nothing" : outputs.joined(separator: ", ")), but not the USB camera "
+                + "(\(camera.path)), in which programs see a placeholder",
+            fix: isService
+                ? "set \"sinks\" to [\"auto\"] in \(file), then: systemctl --user restart guise.service"
+                : "end it, and start it with `guise run --sink usb`")
+    }
+
     static let usbCamera = Check("usb camera") { system in
         if let camera = system.usbCamera {
             if let loopback = system.loopback, loopback.label == DeviceListing.ownLabel {

@@ -22,8 +22,9 @@ package struct FrameLoop: ~Copyable {
         package let requestReload: () -> Void
         /// Reports to the service manager that frames flow.
         package let ready: () -> Void
-        /// Reports to the service manager that the loop is alive. Called in each iteration.
-        package let pingWatchdog: () -> Void
+        /// Reports to the service manager that the loop is alive. Called in each iteration; returns the nanoseconds
+        /// after which it must be called again, nil without a limit.
+        package let pingWatchdog: () -> UInt64?
         /// Reports a changed state to the service manager.
         package let setStatus: (String) -> Void
 
@@ -31,7 +32,7 @@ package struct FrameLoop: ~Copyable {
         package init(
             clock: PollClock, mailbox: Mailbox, cameraController: CameraController, placeholders: Placeholders,
             monitor: any FrameMonitor, requestReload: @escaping () -> Void, ready: @escaping () -> Void,
-            pingWatchdog: @escaping () -> Void, setStatus: @escaping (String) -> Void
+            pingWatchdog: @escaping () -> UInt64?, setStatus: @escaping (String) -> Void
         ) {
             (self.clock, self.mailbox, self.cameraController) = (clock, mailbox, cameraController)
             (self.placeholders, self.monitor, self.requestReload) = (placeholders, monitor, requestReload)
@@ -55,6 +56,12 @@ package struct FrameLoop: ~Copyable {
     private let isSourceManaged: Bool
     private var requested: CameraController.Target?
     private var loopStatus = LoopStatus()
+    /// The status that clients see; nil before the first report.
+    private var reportedStatus: LoopStatus?
+    /// Whether somebody watches, or waits for a picture, as of this iteration.
+    private var isWanted = false
+    /// The nanoseconds after which the watchdog must be notified again; nil without one.
+    private var watchdogDelay: UInt64?
     private var metrics = Metrics()
     /// Whether the source still had its last frame after it was published. Drivers with few buffers need it at once.
     private var keepsLastFrame = true
@@ -94,7 +101,10 @@ package struct FrameLoop: ~Copyable {
     /// A file's frame that is later than this many nanoseconds shifts the schedule, so that the frames after it are not
     /// rushed.
     private static let maxLag: UInt64 = 500_000_000
-    /// The polling interval in milliseconds while an output cannot report new readers at once.
+    /// The interval in milliseconds between queries of an output that does not report new readers by itself. Longer
+    /// than `repeatNanoseconds`, so that the loop wakes once for both.
+    private static let pollInterval = 251
+    /// The same, while such an output may have a new reader.
     private static let unsureInterval = 50
     /// The interval between placeholders while there are readers, in nanoseconds: programs expect at least ten frames
     /// per second.
@@ -195,7 +205,8 @@ package struct FrameLoop: ~Copyable {
         let hasViewers = dependencies.monitor.hasViewers || watched > 0
         let mailbox = dependencies.mailbox
         let keepsPicture = mailbox.hasCaptureRequests || mailbox.hasObservers || settings.recorder?.isRunning ?? false
-        if hasViewers || keepsPicture {
+        isWanted = hasViewers || keepsPicture
+        if isWanted {
             lastViewed = now
             // The only reader of the picture chooses its size. It stays when the reader leaves, who may come
             // back.
@@ -216,8 +227,8 @@ package struct FrameLoop: ~Copyable {
             updateCrashPlaceholders()
             dependencies.mailbox.update(metrics)
         }
-        dependencies.mailbox.update(loopStatus)
-        dependencies.pingWatchdog()
+        if dependencies.mailbox.update(loopStatus) { reportedStatus = loopStatus }
+        watchdogDelay = dependencies.pingWatchdog()
         let state = State(settings, loopStatus.camera)
         if state != lastState { dependencies.setStatus(state.rawValue) }
         lastState = state
@@ -334,13 +345,14 @@ package struct FrameLoop: ~Copyable {
 
     /// Waits until there may be work. False if a signal requests the end.
     private func wait(at now: UInt64) throws -> Bool {
-        // Some readers can be detected only by polling.
-        var left = Self.repeatNanoseconds
-        if fillsGaps {
+        let isAtRest = self.isAtRest
+        var left = isAtRest ? watchdogDelay ?? .max : Self.repeatNanoseconds
+        if fillsGaps, !isAtRest || outputs.contains(where: { $0.needsIdlePlaceholder }) {
             let due = published + fillInterval
             left = due > now ? min(due - now, left) : 0
         }
-        var timeout = left > 0 ? Int(left / 1_000_000) + 1 : 0
+        // Milliseconds; the largest number: no limit.
+        var timeout = left == .max ? Int.max : left > 0 ? Int(left / 1_000_000) + 1 : 0
         var descriptor: CInt = -1
         switch source {
         case .some(let source):
@@ -358,19 +370,30 @@ package struct FrameLoop: ~Copyable {
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var index = 3
-        for output in outputs where index < polled.count {
-            guard let events = output.readerEvents else { continue }
-            if events.isUnsure { timeout = min(timeout, Self.unsureInterval) }
+        for output in outputs {
+            let notice = output.readerNotice
+            switch notice {
+            case .told where index < polled.count: break
+            case .told, .polled: timeout = min(timeout, Self.pollInterval)
+            case .unsure: timeout = min(timeout, Self.unsureInterval)
+            }
+            guard index < polled.count, let events = notice.events else { continue }
             polled[index] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
             index += 1
         }
         var span = polled.mutableSpan
-        let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
+        let count = dependencies.clock.poll(&span, timeout == .max ? -1 : CInt(clamping: timeout))
         guard count >= 0 else { throw Problem(.system, "poll failed: \(errorMessage(of: errno))") }
         if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.drain() }
         return polled[0].revents == 0 || !receiveSignals()
     }
 
+    /// True if nothing is due before an event: the camera is closed, nobody watches, a placeholder was published, and
+    /// clients see all of this. The rate is zero a second after the last frame.
+    private var isAtRest: Bool {
+        isSourceManaged && requested == nil && source == nil && !isWanted && published > 0 && loopStatus.rate == 0
+            && !dependencies.mailbox.hasUpdate(since: settingsVersion) && reportedStatus == loopStatus
+    }
     /// True if the source's current picture is shown.
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
     /// True if frames are taken from the source. While they are not shown, a file waits; the frames of a camera are
@@ -620,7 +643,7 @@ package struct FrameLoop: ~Copyable {
             let milliseconds = CInt(clamping: min(left / 1_000_000, 100))
             let isSignalled = dependencies.clock.waits(for: signals.descriptor, milliseconds: milliseconds)
             if isSignalled && receiveSignals() || dependencies.mailbox.isEnding { return false }
-            dependencies.pingWatchdog()
+            _ = dependencies.pingWatchdog()
         }
     }
 }

@@ -29,9 +29,10 @@ package struct LoopStatus: Equatable, Sendable {
     package var overRate = 0
     /// The number of damaged or truncated frames.
     package var damaged = 0
-    /// Frames per second, in the last second.
+    /// Frames per second, in the last second. At rest it is 0.
     package var rate = 0.0
-    /// The CPU time of the process in the last second, in milliseconds per second.
+    /// The CPU time of the process in the last second, in milliseconds per second. At rest it is that of the second
+    /// before, or of the time since the last refresh.
     package var load = 0.0
 
     /// The state before the first frame.

@@ -56,6 +56,9 @@ package final class Mailbox: Sendable {
         return try body()
     }
 
+    /// Has the loop report its status and its metrics anew. It does so by itself while frames flow or somebody watches.
+    package func refresh() { wakeEvent.signal() }
+
     /// Ends the loop.
     package func end() {
         wantsEnd.store(true, ordering: .releasing)
@@ -74,11 +77,21 @@ package final class Mailbox: Sendable {
         return settings
     }
 
+    /// Whether `update(since:)` has yet to return settings.
+    package func hasUpdate(since seen: Int) -> Bool { generation.load(ordering: .acquiring) != seen }
+
     /// Whether `end` was called.
     package var isEnding: Bool { wantsEnd.load(ordering: .acquiring) }
 
     /// Reports the loop's status. If the lock is busy, the next report replaces this one.
-    package func update(_ new: LoopStatus) { loopStatus.withLockIfAvailable { $0 = new } }
+    /// - Returns: whether it was reported.
+    @discardableResult package func update(_ new: LoopStatus) -> Bool {
+        let isReported: Bool? = loopStatus.withLockIfAvailable { status in
+            status = new
+            return true
+        }
+        return isReported == true
+    }
     /// Reports the loop's metrics. If the lock is busy, the next report replaces this one.
     package func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
 

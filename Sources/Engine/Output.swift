@@ -11,6 +11,8 @@ package final class Output {
     package let description: String
     package let layout: FrameLayout
     private let takesAnySize: Bool
+    /// Whether it must get a placeholder now and then while nobody reads.
+    package let needsIdlePlaceholder: Bool
     /// True if only the newest frame matters, so that a frame may be published in between.
     package let isLive: Bool
     private var hasFailed = false
@@ -21,6 +23,7 @@ package final class Output {
         description = sink.description
         isLive = !sink.keepsFrames
         takesAnySize = sink.takesAnySize
+        needsIdlePlaceholder = sink.needsIdlePlaceholder
         self.sink = consume sink
     }
 
@@ -48,11 +51,11 @@ package final class Output {
     /// Ignores later frames. `finish` keeps what a file has until then: it may take long.
     package func drop() { hasFailed = true }
 
-    /// The events to poll for, in order to notice new readers at once.
-    package var readerEvents: ReaderEvents? {
+    /// How readers coming and going are noticed.
+    package var readerNotice: ReaderNotice {
         switch sink {
-        case .some(let sink): sink.readerEvents
-        case .none: nil
+        case .some(let sink): sink.readerNotice
+        case .none: .polled(nil)
         }
     }
 

@@ -26,9 +26,16 @@ import USBCamera
     private static let maxSlotBytes = 32 << 20
 
     /// Connects, without waiting for the service's first message.
-    /// - Throws: `missing` if no service listens at `path`.
+    /// - Throws: `missing` if no service listens at `path`, `busy` if too many connections wait for it.
     init(_ path: String) throws(Problem) {
         let descriptor = unsafe clinux_packet_connect(path)
+        guard descriptor != -EAGAIN else {
+            throw Problem(
+                .busy,
+                "could not reach the camera service at \(path) yet: connections of other programs fill its queue, "
+                    + "and it is tried again",
+                fix: "end the program that connects to it all the time; `sudo ss -xp` lists them")
+        }
         guard descriptor >= 0 else {
             throw Problem(
                 .missing, "could not reach the camera service at \(path): \(errorMessage(of: -descriptor))",

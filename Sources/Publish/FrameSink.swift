@@ -13,9 +13,11 @@ public protocol FrameSink: ~Copyable {
     /// The size that the reader has chosen, in pixels; nil without a reader, or if it has no choice.
     var chosenSize: FrameSize? { get }
 
-    /// The events to poll, so that readers coming and going are noticed at once; nil: `hasReaders` must be polled
-    /// instead.
-    var readerEvents: ReaderEvents? { get }
+    /// How readers coming and going are noticed: by a descriptor that reports each, or by calling `hasReaders` often.
+    var readerNotice: ReaderNotice { get }
+    /// Whether it must get a placeholder now and then while nobody reads, because programs find it only while it is
+    /// written to.
+    var needsIdlePlaceholder: Bool { get }
     /// Returns whether somebody reads the frames; nil if that cannot be known, or if somebody always does.
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func hasReaders(at now: UInt64) -> Bool?
@@ -40,8 +42,10 @@ extension FrameSink where Self: ~Copyable {
     public var takesAnySize: Bool { false }
     /// Nil by default: it has no choice.
     public var chosenSize: FrameSize? { nil }
-    /// Nil by default.
-    public var readerEvents: ReaderEvents? { nil }
+    /// Polled by default.
+    public var readerNotice: ReaderNotice { .polled(nil) }
+    /// True by default.
+    public var needsIdlePlaceholder: Bool { true }
     /// False by default: only the newest frame counts.
     public var keepsFrames: Bool { false }
     /// Does nothing by default.

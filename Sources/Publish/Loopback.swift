@@ -94,8 +94,8 @@ public struct Loopback: FrameSink, ~Copyable {
         crashPlaceholder.update(placeholder)
     }
 
-    /// The events of readers coming and going.
-    public var readerEvents: ReaderEvents? { readers.events }
+    /// Told by newer drivers, polled with others.
+    public var readerNotice: ReaderNotice { readers.notice }
 
     /// Returns true while a program reads from the device.
     public mutating func hasReaders(at now: UInt64) -> Bool? { readers.hasReaders(at: now) }

@@ -10,7 +10,7 @@ import V4L2
 /// reads. If the service ends, the sink goes on without it, and connects again by itself.
 public struct USBCameraSink: FrameSink, ~Copyable {
     /// The sink for the user: "Guise Camera (USB)".
-    public let description = "Guise Camera (USB)"
+    public let description = DeviceListing.ownUSBTitle
     /// The layout of frames if the reader's size doesn't matter: YUYV without padding.
     public let layout: FrameLayout
 
@@ -22,7 +22,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     private var readerLayout: FrameLayout
     /// When connecting was tried last, nanoseconds.
     private var tried: UInt64 = 0
-    /// Why the service refused the last connection; nil: it has not.
+    /// Why the last connection was refused; nil: it was not.
     private var refusal: Problem?
 
     /// Where the service listens.
@@ -61,7 +61,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
                     + "to start it: sudo systemctl restart guise-camera")
             return
         }
-        var link = try CameraLink(path)
+        guard var link = try connect() else { return }
         while !link.isReady {
             let isAnswered = PollClock.system.waits(for: link.descriptor, milliseconds: Self.timeout)
             guard isAnswered, link.receiveMessages() else {
@@ -74,25 +74,43 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         self.link = consume link
     }
 
-    /// Readable when a reader comes or goes.
-    public var readerEvents: ReaderEvents? {
-        switch link {
-        case .some(let link): ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN), isUnsure: false)
-        case .none: nil
+    /// Connects, without waiting for the service's first message.
+    /// - Returns: nil if the service's queue is full, which is logged: it is tried again.
+    /// - Throws: `missing` if no service listens.
+    private mutating func connect() throws(Problem) -> CameraLink? {
+        do throws(Problem) { return try CameraLink(path) } catch {
+            guard error.kind == .busy else { throw error }
+            report(error)
+            return nil
         }
     }
+
+    /// Logs why the camera can't be fed; once, not at each attempt.
+    private mutating func report(_ problem: Problem?) {
+        if let problem, problem != refusal { logWarning("\(problem)") }
+        refusal = problem
+    }
+
+    /// Told by a message of the service. Without a connection it is polled, which tries to connect.
+    public var readerNotice: ReaderNotice {
+        switch link {
+        case .some(let link): .told(ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN)))
+        case .none: .polled(nil)
+        }
+    }
+
+    /// False: the service has a placeholder of its own.
+    public let needsIdlePlaceholder = false
 
     /// Whether a program streams from the camera.
     public mutating func hasReaders(at now: UInt64) -> Bool? {
         if link == nil, now >= tried + Self.retry {
             tried = now
-            link = try? CameraLink(path)
+            link = try? connect()
         }
         guard var current = link.take() else { return false }
         guard current.receiveMessages() else {
-            // Told once, not at each attempt.
-            if let problem = current.refusal, problem != refusal { logWarning("\(problem)") }
-            refusal = current.refusal
+            report(current.refusal)
             return false
         }
         let hasReader = current.wanted != nil

@@ -34,6 +34,8 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
 
     /// The label of the loopback that Guise's set-up creates.
     public static let ownLabel = "Guise Camera"
+    /// What Guise calls the camera that it presents over USB, as an output.
+    public static let ownUSBTitle = "\(ownLabel) (USB)"
     /// The start of the labels that v4l2loopback gives to devices without a `card_label`.
     private static let defaultLabel = "Dummy video device"
 

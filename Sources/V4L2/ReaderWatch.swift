@@ -2,17 +2,31 @@ import CLinux
 import Glibc
 
 /// A descriptor to poll for changes of a virtual camera's readers.
-public struct ReaderEvents: Sendable {
+public struct ReaderEvents: Equatable, Sendable {
     /// The descriptor to poll for `events`.
     public let descriptor: CInt
     /// The events of poll(2).
     public let events: Int16
-    /// Whether there may be a new reader, so that the state should be checked again in a twentieth of a second.
-    public let isUnsure: Bool
 
     /// The events of a descriptor.
-    public init(descriptor: CInt, events: Int16, isUnsure: Bool) {
-        (self.descriptor, self.events, self.isUnsure) = (descriptor, events, isUnsure)
+    public init(descriptor: CInt, events: Int16) { (self.descriptor, self.events) = (descriptor, events) }
+}
+
+/// How changes of a virtual camera's readers are noticed.
+public enum ReaderNotice: Equatable, Sendable {
+    /// The descriptor reports each change. The state need not be queried in between.
+    case told(ReaderEvents)
+    /// The state must be queried a few times a second. The descriptor, if there is one, reports most changes earlier.
+    case polled(ReaderEvents?)
+    /// There may be a new reader, so that the state should be queried again in a twentieth of a second.
+    case unsure(ReaderEvents)
+
+    /// What to poll; nil: there is nothing that reports changes.
+    public var events: ReaderEvents? {
+        switch self {
+        case .told(let events), .unsure(let events): events
+        case .polled(let events): events
+        }
     }
 }
 
@@ -74,14 +88,16 @@ public struct ReaderWatch: ~Copyable {
 
     deinit { if case .opens(let inotify) = mechanism { close(inotify) } }
 
-    /// The descriptor and events to poll, so that changes are noticed at once; nil if changes cannot be detected.
-    public var events: ReaderEvents? {
+    /// How changes are noticed: only the driver's own event tells all of them. Since events get lost, `hasReaders` must
+    /// be called now and then nevertheless, as whenever a placeholder is written.
+    public var notice: ReaderNotice {
         switch mechanism {
         // An event is reported as an exceptional condition (POLLPRI) of the writer's descriptor.
-        case .event: ReaderEvents(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
+        case .event: return .told(ReaderEvents(descriptor: device, events: Int16(POLLPRI)))
         case .opens(let inotify):
-            ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !hasReaders)
-        case .none: nil
+            let events = ReaderEvents(descriptor: inotify, events: Int16(POLLIN))
+            return count > 0 && !hasReaders ? .unsure(events) : .polled(events)
+        case .none: return .polled(nil)
         }
     }
 

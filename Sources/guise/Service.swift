@@ -19,12 +19,15 @@ final class Service {
     }
 
     /// Reports that the frame loop is alive. Called in each iteration; notifies only when it is due.
-    func pingWatchdog() {
-        guard watchdog > 0 else { return }
+    /// - Returns: the nanoseconds after which it must be called again; nil without a watchdog.
+    func pingWatchdog() -> UInt64? {
+        guard watchdog > 0 else { return nil }
         let now = monotonicTime()
-        guard now - lastPing > watchdog else { return }
-        lastPing = now
-        manager.notify("WATCHDOG=1")
+        if now - lastPing > watchdog {
+            lastPing = now
+            manager.notify("WATCHDOG=1")
+        }
+        return lastPing + watchdog - now
     }
 
     /// Reports the state, for `systemctl status` and the verbose log.

@@ -27,6 +27,29 @@ private let reload =
     #expect(machine.system.loopback == nil)
 }
 
+@Test func `a relay is named by its service`() throws {
+    let machine = try Machine()
+    try machine.put("/proc/80/comm", "bash\n")
+    #expect(Check.relay.probe(machine.system) == nil)
+    try machine.put("/proc/81/comm", "v4l2-relayd\n")
+    let group = "/system.slice/system-v4l2\\x2drelayd.slice/v4l2-relayd@ipu6.service"
+    try machine.put("/proc/81/cgroup", "0::\(group)\n")
+    try machine.expect(
+        .relay, .warning, "v4l2-relayd@ipu6.service is running without a loopback of its own",
+        fix: "describe the devices of both in one line: devices=2, with two values each for card_label and "
+            + "exclusive_caps")
+    machine.addLoopback("/dev/video4", card: "Intel MIPI Camera", capture: true, output: false)
+    try machine.expect(.relay, .ok, "Guise never writes to /dev/video4 (Intel MIPI Camera)")
+    // One that somebody started by hand.
+    try machine.put("/proc/82/comm", "v4l2-relayd\n")
+    try machine.put("/proc/82/cgroup", "0::/user.slice/user-1000.slice/session-2.scope\n")
+    try machine.expect(.relay, .ok, "v4l2-relayd@ipu6.service, v4l2-relayd (82) is running")
+    // Whose device this user can't see.
+    machine.addLoopback(capture: true, output: false)
+    try machine.expect(
+        .writer, .error, "another user's program, maybe v4l2-relayd@ipu6.service", fix: "sudo fuser -v /dev/video10")
+}
+
 @Test func `another program's options for the module are reported`() throws {
     let machine = try Machine()
     try machine.load()

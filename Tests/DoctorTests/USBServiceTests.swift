@@ -32,6 +32,40 @@ extension Machine {
         #expect(machine.finding()?.message.contains("firefox (12)") == true)
     }
 
+    @Test func `a running Guise that feeds something else is reported, with how to change that`() throws {
+        let machine = try Machine()
+        let socket = "/run/user/1000/guise/control.sock"
+        let page = "page http://127.0.0.1:8787"
+        func feed(_ outputs: String...) {
+            let list = outputs.map { "\"\($0)\"" }.joined(separator: ", ")
+            machine.system.query = { _, _ in .line("{\"ok\": {\"outputs\": [\(list)]}}") }
+        }
+        feed(page)
+        try machine.put(socket)
+        #expect(Check.feeder.probe(machine.system) == nil, "there is no USB camera")
+        machine.addOwnCamera()
+        try machine.expect(
+            .feeder, .warning, "feeds \(page), but not the USB camera (/dev/video4)",
+            fix: "end it, and start it with `guise run --sink usb`")
+        machine.unit("guise.service", "LoadState=loaded", "ActiveState=active")
+        machine.system.setting = .read(file: "/home/ann/.config/guise/config.json", width: 1280, height: 720)
+        try machine.expect(
+            .feeder, .warning, "placeholder",
+            fix: "set \"sinks\" to [\"auto\"] in /home/ann/.config/guise/config.json, "
+                + "then: systemctl --user restart guise.service")
+        feed("Guise Camera (USB)", page)
+        try machine.expect(.feeder, .ok, "feeds the USB camera")
+        machine.system.query = { _, _ in .line("{\"error\": {}}") }
+        #expect(Check.feeder.probe(machine.system) == nil, "it is not a daemon of this version")
+        machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive")
+        machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
+        machine.system.query = { _, _ in
+            Issue.record("the daemon was started")
+            return .silent
+        }
+        #expect(Check.feeder.probe(machine.system) == nil)
+    }
+
     @Test func `two cameras of the same name are a warning`() throws {
         let machine = try Machine()
         try machine.load()

@@ -3,11 +3,13 @@ import Capture
 import Compose
 import Foundation
 import Frames
+import Glibc
 import Privacy
 import Publish
 import Synchronization
 import TestSupport
 import Track
+import V4L2
 
 @testable import Engine
 @testable import SystemKit
@@ -163,15 +165,24 @@ final class Published: Sendable {
     }
 
     let keepsFrames: Bool
+    let needsIdlePlaceholder: Bool
+    /// Tells of readers; nil: they must be polled.
+    let readerEvent: WakeEvent?
     private let clock: TestClock
     private let state: Mutex<State>
     private let taken: @Sendable (Int) -> Void
 
     /// - Parameters:
     ///   - keepsFrames: like a file.
+    ///   - needsIdlePlaceholder: like a loopback.
+    ///   - readerEvent: tells of readers; nil: they must be polled.
     ///   - taken: called with the number of frames.
-    init(_ clock: TestClock, keepsFrames: Bool = false, taken: @escaping @Sendable (Int) -> Void = { _ in }) {
+    init(
+        _ clock: TestClock, keepsFrames: Bool = false, needsIdlePlaceholder: Bool = true,
+        readerEvent: WakeEvent? = nil, taken: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
         (self.clock, self.keepsFrames, self.taken) = (clock, keepsFrames, taken)
+        (self.needsIdlePlaceholder, self.readerEvent) = (needsIdlePlaceholder, readerEvent)
         var state = State()
         // Reserves memory, because later frames must not allocate.
         state.shots.reserveCapacity(1 << 12)
@@ -194,7 +205,10 @@ final class Published: Sendable {
     }
 
     /// Sets whether somebody is watching; nil: unknown.
-    func setReaders(_ hasReaders: Bool?) { state.withLock { $0.hasReaders = hasReaders } }
+    func setReaders(_ hasReaders: Bool?) {
+        state.withLock { $0.hasReaders = hasReaders }
+        readerEvent?.signal()
+    }
 
     /// Sets the size that the reader has chosen. The sink takes frames of any size from now on.
     func choose(_ size: FrameSize) { state.withLock { $0.chosenSize = size } }
@@ -251,7 +265,16 @@ struct FakeSink: FrameSink, ~Copyable {
 
     init(_ log: Published, _ layout: FrameLayout = Stage.layout) { (self.log, self.layout) = (log, layout) }
 
-    mutating func hasReaders(at now: UInt64) -> Bool? { log.hasReaders }
+    mutating func hasReaders(at now: UInt64) -> Bool? {
+        log.readerEvent?.drain()
+        return log.hasReaders
+    }
+
+    var readerNotice: ReaderNotice {
+        guard let event = log.readerEvent else { return .polled(nil) }
+        return .told(ReaderEvents(descriptor: event.descriptor, events: Int16(POLLIN)))
+    }
+    var needsIdlePlaceholder: Bool { log.needsIdlePlaceholder }
 
     var takesAnySize: Bool { log.chosenSize != nil }
     var chosenSize: FrameSize? { log.chosenSize }
@@ -377,7 +400,8 @@ final class Stage {
     /// Whether the last frame counted as late.
     private(set) var wasLate = false
     private(set) var readies = 0
-    private(set) var turns = 0
+    /// What the service manager's watchdog asks for, nanoseconds.
+    var watchdogDelay: UInt64?
     private(set) var said: [String] = []
 
     init(_ change: (inout LoopSettings) -> Void = { _ in }) throws {
@@ -427,7 +451,15 @@ final class Stage {
 
     private static func sink(_ log: Published) -> any FrameSink & ~Copyable { FakeSink(log) }
 
-    func sink(keepsFrames: Bool = false) -> Published { Published(clock, keepsFrames: keepsFrames) }
+    /// A sink that must be asked for readers.
+    func sink(keepsFrames: Bool = false, needsIdlePlaceholder: Bool = true) -> Published {
+        Published(clock, keepsFrames: keepsFrames, needsIdlePlaceholder: needsIdlePlaceholder)
+    }
+
+    /// A sink that tells of readers.
+    func toldSink(needsIdlePlaceholder: Bool = false) throws -> Published {
+        Published(clock, needsIdlePlaceholder: needsIdlePlaceholder, readerEvent: try WakeEvent())
+    }
 
     /// The sum of the current placeholder's luma samples.
     func sum(of placeholder: Placeholders.Kind) throws -> Int {
@@ -469,7 +501,8 @@ final class Stage {
             FrameLoop.Dependencies(
                 clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
                 placeholders: placeholders, monitor: monitor,
-                requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
+                requestReload: { self.hangups += 1 }, ready: { self.readies += 1 },
+                pingWatchdog: { self.watchdogDelay },
                 setStatus: { self.said.append($0) }))
         clock.settle()
         try loop.run(&pipeline)

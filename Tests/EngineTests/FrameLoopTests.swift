@@ -5,6 +5,7 @@ import Frames
 import Glibc
 import JSON
 import Privacy
+import Publish
 import Synchronization
 import TestSupport
 import Testing
@@ -313,10 +314,11 @@ import Testing
         #expect(count.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `the camera is open while something is waited for in its picture`() throws {
+    @Test(arguments: [false, true])
+    func `the camera is open while something is waited for in its picture`(isTold: Bool) throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(90, gray: 100))
-        let (log, mailbox) = (stage.sink(), stage.mailbox)
+        let (log, mailbox) = (try isTold ? stage.toldSink() : stage.sink(), stage.mailbox)
         log.setReaders(false)
         let (isWaiting, isSeen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         stage.at(1.01) {
@@ -368,6 +370,139 @@ import Testing
         let script = Script(clock, Script.frames(10, gray: 100) + [.end(at: 1)], isLive: true)
         try stage.run([log], source: Stage.source(script))
         #expect(stage.wasLate == isSlow && log.grays.count > 3)
+    }
+
+    // MARK: - At rest
+
+    /// Counts the times that a loop goes to sleep between two times, in seconds since the start.
+    private final class WakeUps: Sendable {
+        private let counts = Mutex<[Int]>([])
+
+        init(_ stage: Stage, from begin: Double, to end: Double) {
+            let clock = stage.clock
+            for time in [begin, end] {
+                stage.at(time) { [self] in
+                    let waits = clock.waits
+                    counts.withLock { $0.append(waits) }
+                }
+            }
+        }
+
+        /// Nil before the end.
+        var count: Int? { counts.withLock { $0.count == 2 ? $0[1] - $0[0] : nil } }
+    }
+
+    @Test func `nothing wakes the loop while nobody watches, and it is told of the next reader`() throws {
+        let stage = try Stage()
+        let first = stage.camera(Script.frames(600, gray: 100))
+        let second = stage.camera(Script.frames(60, gray: 150))
+        let (log, mailbox) = (try stage.toldSink(), stage.mailbox)
+        log.setReaders(true)
+        stage.at(1.01) { log.setReaders(false) }
+        let wakeUps = WakeUps(stage, from: 10, to: 99)
+        let status = Mutex(LoopStatus())
+        stage.at(99.5) {
+            let last = mailbox.lastStatus
+            status.withLock { $0 = last }
+        }
+        stage.at(100) { log.setReaders(true) }
+        stage.end(at: 101)
+        try stage.run([log])
+        #expect(wakeUps.count == 0 && first.seen.closed == 1)
+        let last = status.withLock { $0 }
+        #expect(last.camera == .closed && !last.hasViewers && last.hasReaders == false && last.rate == 0)
+        let again = try #require(log.shots.first { $0.gray == 150 })
+        #expect(again.time > 100 && again.time < 100.1 && second.seen.opened == 1)
+        #expect(stage.readies >= 1, "the first placeholder comes at once")
+    }
+
+    @Test func `a sink that tells of no reader is asked four times a second, whatever the others do`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(60, gray: 100))
+        let (told, polled) = (try stage.toldSink(), stage.sink(needsIdlePlaceholder: false))
+        for log in [told, polled] { log.setReaders(false) }
+        let wakeUps = WakeUps(stage, from: 10, to: 20)
+        stage.at(30) { polled.setReaders(true) }
+        stage.end(at: 31)
+        try stage.run([told, polled])
+        #expect((39...40).contains(wakeUps.count ?? 0), "\(String(describing: wakeUps.count))")
+        let first = try #require(polled.shots.first { $0.gray == 100 })
+        #expect(first.time > 30 && first.time < 30.3, "\(first.time)")
+    }
+
+    @Test func `a loopback gets two placeholders a second, and nothing else wakes the loop`() throws {
+        let stage = try Stage()
+        let log = try stage.toldSink(needsIdlePlaceholder: true)
+        log.setReaders(false)
+        let wakeUps = WakeUps(stage, from: 10, to: 20)
+        stage.end(at: 21)
+        try stage.run([log])
+        let count = log.shots(from: 10, to: 20).count
+        #expect((19...20).contains(count) && wakeUps.count == count, "\(count)")
+    }
+
+    @Test func `the page's first viewer wakes the loop, which rests again after the last one`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(600, gray: 100))
+        let (monitor, mailbox) = (stage.monitor, stage.mailbox)
+        let (before, after) = (WakeUps(stage, from: 10, to: 19), WakeUps(stage, from: 40, to: 59))
+        stage.at(20) {
+            monitor.setViewers(true)
+            mailbox.wakeEvent.signal()
+        }
+        stage.at(22) { monitor.setViewers(false) }
+        stage.end(at: 60)
+        // Without another output, as with the page alone.
+        try stage.run([])
+        #expect(before.count == 0 && after.count == 0)
+        #expect(monitor.placeholders > 0 && monitor.published.contains { $0 == 100 })
+    }
+
+    @Test func `settings and requests reach a loop at rest`() throws {
+        let stage = try Stage()
+        let (log, mailbox, capture) = (try stage.toldSink(), stage.mailbox, FakeCapture())
+        log.setReaders(false)
+        stage.at(10) { mailbox.change { $0.isPaused = true } }
+        stage.at(30) { mailbox.requestCapture(capture) }
+        let refusals = Atomic<Int>(0)
+        stage.at(30.01) { refusals.store(capture.refusals.count, ordering: .relaxed) }
+        let wakeUps = WakeUps(stage, from: 35, to: 39)
+        stage.end(at: 40)
+        try stage.run([log])
+        #expect(stage.said.contains { $0.hasPrefix("paused") })
+        #expect(capture.refusals == ["there is no picture: Guise is paused"])
+        #expect(refusals.load(ordering: .relaxed) == 1 && wakeUps.count == 0)
+        #expect(stage.clock.seconds < 40.1)
+    }
+
+    @Test func `a recording goes on while the picture is paused and nobody watches`() throws {
+        let stage = try Stage()
+        let (log, mailbox, clock) = (try stage.toldSink(), stage.mailbox, stage.clock)
+        log.setReaders(false)
+        let recorder = try Recorder(
+            path: scratch.path("paused.mkv"), layout: Stage.layout, rate: 2, now: { clock.now })
+        stage.at(2) {
+            mailbox.change {
+                $0.isPaused = true
+                $0.recorder = recorder
+            }
+        }
+        stage.end(at: 6)
+        try stage.run([log])
+        let shots = log.shots(from: 2, to: 6)
+        #expect(shots.count >= 6, "each placeholder that it gets is published: \(shots.count)")
+        try? recorder.finish()
+    }
+
+    @Test func `a loop at rest notifies the watchdog in time`() throws {
+        let stage = try Stage()
+        stage.watchdogDelay = 5_000_000_000
+        let log = try stage.toldSink()
+        log.setReaders(false)
+        let wakeUps = WakeUps(stage, from: 10, to: 60)
+        stage.end(at: 61)
+        try stage.run([log])
+        #expect((9...10).contains(wakeUps.count ?? 0), "\(String(describing: wakeUps.count))")
     }
 
     // MARK: - Sinks

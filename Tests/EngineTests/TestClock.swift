@@ -20,6 +20,7 @@ final class TestClock: Sendable {
         /// The next one is the last element.
         var alarms: [Alarm] = []
         var pauses: [CInt] = []
+        var unlimitedPauses = 0
         var followers: [Sleeper] = []
     }
 
@@ -47,6 +48,8 @@ final class TestClock: Sendable {
     var seconds: Double { Double(now - Self.start) / 1e9 }
     /// The lengths of the leader's waits for which nothing was ready at first, milliseconds.
     var pauses: [CInt] { state.withLock { $0.pauses } }
+    /// The number of the leader's waits for which nothing was ready at first, with and without a time limit.
+    var waits: Int { state.withLock { $0.pauses.count + $0.unlimitedPauses } }
     /// Whether the leader waits without a time limit, and no event is pending.
     var isAsleep: Bool { leader.isAsleep }
 
@@ -80,11 +83,13 @@ final class TestClock: Sendable {
         var ready = PollClock.system.poll(&polled, 0)
         if ready != 0 { return ready }
         guard milliseconds >= 0 else {
-            while ready == 0 {
-                leader.sleep(until: polled[0].fd)
+            state.withLock { $0.unlimitedPauses += 1 }
+            while true {
+                settle()
                 ready = PollClock.system.poll(&polled, 0)
+                if ready != 0 { return ready }
+                if let alarm = next() { alarm.act() } else { leader.sleep(until: polled[0].fd) }
             }
-            return ready
         }
         idle()
         let end = state.withLock { state -> UInt64 in
@@ -116,11 +121,11 @@ final class TestClock: Sendable {
         for follower in followers { waits { follower.isAsleep } }
     }
 
-    /// Advances to the next action, or to the end of the wait.
-    private func next(until end: UInt64) -> Alarm? {
+    /// Advances to the next action, or to the end of the wait; nil: it has none.
+    private func next(until end: UInt64? = nil) -> Alarm? {
         state.withLock { state -> Alarm? in
-            guard let alarm = state.alarms.last, alarm.time <= end else {
-                state.now = max(state.now, end)
+            guard let alarm = state.alarms.last, alarm.time <= end ?? .max else {
+                if let end { state.now = max(state.now, end) }
                 return nil
             }
             state.now = max(state.now, alarm.time)

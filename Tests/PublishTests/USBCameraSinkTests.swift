@@ -52,6 +52,9 @@ private final class Service {
         }
     }
 
+    /// Accepts a client and hangs up.
+    func refuse() { close(clinux_local_accept(listener)) }
+
     func hangUp() {
         close(client)
         client = -1
@@ -148,11 +151,11 @@ private struct Unchecked: @unchecked Sendable {
         service.send(.stream(isWatched: true, width: 640, height: 480))
         #expect(sink.hasReaders(at: 0) == true)
         service.hangUp()
-        #expect(sink.hasReaders(at: 0) == false && sink.readerEvents == nil)
+        #expect(sink.hasReaders(at: 0) == false && sink.readerNotice == .polled(nil))
         try sink.publish(PublishableFrame(frame(100).view))
         // Not tried again at once.
-        #expect(sink.hasReaders(at: second / 10) == false && sink.readerEvents == nil)
-        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerEvents != nil)
+        #expect(sink.hasReaders(at: second / 10) == false && sink.readerNotice == .polled(nil))
+        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerNotice != .polled(nil))
         service.accept()
         service.send(.stream(isWatched: true, width: 640, height: 480))
         #expect(sink.hasReaders(at: 2 * second) == true)
@@ -163,10 +166,10 @@ private struct Unchecked: @unchecked Sendable {
     @Test func `a service that starts later is fed from then on`() throws {
         let path = scratch.path("later")
         var sink = try USBCameraSink(layout: layout, path: path, isExpected: true)
-        #expect(sink.hasReaders(at: second) == false && sink.readerEvents == nil)
+        #expect(sink.hasReaders(at: second) == false && sink.readerNotice == .polled(nil))
         try sink.publish(PublishableFrame(frame(100).view))
         let later = Service(path)
-        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerEvents != nil)
+        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerNotice != .polled(nil))
         later.accept()
         later.send(.stream(isWatched: true, width: 640, height: 480))
         #expect(sink.hasReaders(at: 2 * second) == true)
@@ -201,6 +204,27 @@ private struct Unchecked: @unchecked Sendable {
         service.acceptLater(first)
         let problem = #expect(throws: Problem.self) { _ = try USBCameraSink(layout: layout, path: service.path) }
         #expect(problem?.kind == kind && problem?.message.contains(text) == true, "\(String(describing: problem))")
+    }
+
+    @Test func `a service whose queue is full is tried again, and the error says so`() throws {
+        var others: [CInt] = []
+        defer { for other in others { close(other) } }
+        while true {
+            let other = unsafe clinux_packet_connect(service.path)
+            guard other >= 0 else { break }
+            others.append(other)
+        }
+        let path = service.path
+        let problem = #expect(throws: Problem.self) { _ = try CameraLink(path) }
+        #expect(problem?.kind == .busy && problem?.message.contains("fill its queue") == true)
+        #expect(problem?.fix.contains("systemctl start") == false)
+        var sink = try USBCameraSink(layout: layout, path: path)
+        #expect(sink.hasReaders(at: second) == false && sink.readerNotice == .polled(nil))
+        for _ in others { service.refuse() }
+        #expect(sink.hasReaders(at: 2 * second) == false && sink.readerNotice != .polled(nil))
+        service.accept()
+        service.send(.stream(isWatched: true, width: 640, height: 480))
+        #expect(sink.hasReaders(at: 2 * second) == true)
     }
 
     @Test func `without the service the error says how to get it`() throws {

@@ -7,11 +7,13 @@
 Prints "hostile: done" if each attempt ended at most its own connection.
 """
 import array
+import concurrent.futures
 import mmap
 import os
 import socket
 import struct
 import sys
+import threading
 import time
 
 PATH = "/run/guise-camera/socket"
@@ -67,12 +69,27 @@ def ends(client):
     client.close()
 
 
+def connect_at_once(count):
+    """Makes connections at the same time, of which none is closed before all are answered.
+
+    Returns each socket with the numbers and the descriptor of its first message.
+    """
+    start = threading.Barrier(count)
+
+    def answer(_):
+        start.wait()
+        client = connect()
+        return client, *receive(client)
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(answer, range(count)))
+
+
 def attack_busy():
-    clients = [connect() for _ in range(10)]
-    for client in clients:
-        numbers, descriptor = receive(client)
+    clients = connect_at_once(100)
+    for _, numbers, descriptor in clients:
         assert numbers[0] == REFUSED and numbers[1] == 1 and descriptor is None, numbers
-    for client in clients:
+    for client, _, _ in clients:
         ends(client)
     for _ in range(100):
         client = connect()
@@ -84,6 +101,17 @@ def attack_busy():
 
 
 def attack_free():
+    # One of many feeds the camera.
+    ring()[0].close()
+    clients = connect_at_once(100)
+    kinds = sorted(numbers[0] for _, numbers, _ in clients)
+    assert kinds == [RING] + [REFUSED] * 99, kinds
+    for client, numbers, descriptor in clients:
+        if numbers[0] == RING:
+            os.close(descriptor)
+            client.close()
+        else:
+            ends(client)
     for garbage in [
         b"x", os.urandom(SIZE - 1), os.urandom(SIZE + 1), bytes(SIZE), b"\xff" * SIZE, os.urandom(60000),
         message(FRAME, 3, 1280, 720), message(FRAME, 0xFFFFFFFF, 1280, 720), message(RING, 1, 3, 64),

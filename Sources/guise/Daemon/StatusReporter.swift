@@ -53,6 +53,8 @@ final class StatusReporter: Sendable {
     }
 
     var metrics: MetricsReply {
+        // For the next reply, since a loop at rest reports nothing.
+        defer { mailbox.refresh() }
         let (now, loopStatus, metrics) = (mailbox.settings, mailbox.lastStatus, mailbox.lastMetrics)
         return MetricsReply(
             paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
