@@ -118,7 +118,7 @@ final class TestClock: Sendable {
     /// Waits until all followers are idle.
     func settle() {
         let followers = state.withLock { $0.followers }
-        for follower in followers { waits { follower.isAsleep } }
+        for follower in followers { TestSupport.waits { follower.isAsleep } }
     }
 
     /// Advances to the next action, or to the end of the wait; nil: it has none.

@@ -107,6 +107,52 @@ struct Stage {
         }
     }
 
+    @Test(arguments: [PixelFormat.yuyv, .uyvy], [640, 642, 50])
+    func `packed frames get the same background as planar ones`(format: PixelFormat, width: Int) throws {
+        // Chroma varies too, and the last run of a row is no multiple of any vector.
+        func drawn(_ format: PixelFormat, _ background: Background) -> Frame {
+            let layout = FrameLayout(width: width, height: 90, format: format)
+            var frame = Stage(layout, corner: (20, 30)).frame
+            if let (u, v) = layout.chroma {
+                var bytes = frame.mutableBytes
+                for y in 0..<layout.height {
+                    for x in 0..<layout.width / 2 where !(10..<25).contains(x) {
+                        bytes[u.offset + y * u.stride + x * u.step] = UInt8(60 + x % 130)
+                        bytes[v.offset + y * v.stride + x * v.step] = UInt8(70 + (x + y) % 120)
+                    }
+                }
+            }
+            var outline = OutlineTracker()
+            var painter = BackgroundPainter()
+            outline.update(frame, model, at: 0)
+            painter.draw(background, behind: &outline, onto: &frame)
+            return frame
+        }
+        for background in Self.hiding.prefix(2) {
+            let packed = drawn(format, background)
+            let planar = drawn(.i422, background)
+            let layouts = [packed.layout, planar.layout]
+            var different = 0
+            for y in 0..<90 {
+                for x in 0..<width {
+                    let sites = try layouts.map { layout in
+                        let (u, v) = try #require(layout.chroma)
+                        let (luma, pair) = (layout.luma, x / 2)
+                        return (
+                            luma.offset + y * luma.stride + x * luma.step, u.offset + y * u.stride + pair * u.step,
+                            v.offset + y * v.stride + pair * v.step
+                        )
+                    }
+                    let (a, b) = (sites[0], sites[1])
+                    for (i, j) in [(a.0, b.0), (a.1, b.1), (a.2, b.2)] where packed.bytes[i] != planar.bytes[j] {
+                        different += 1
+                    }
+                }
+            }
+            #expect(different == 0, "\(background)")
+        }
+    }
+
     @Test(arguments: [PixelFormat.yuyv, .uyvy, .i420, .i422, .i444, .nv12])
     func `a frame is laid behind people like a picture, and where nobody is, as it is`(format: PixelFormat) {
         let layout = FrameLayout(width: 642, height: 361, format: format)
