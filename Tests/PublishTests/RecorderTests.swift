@@ -322,7 +322,10 @@ import Testing
         #expect(seconds.count == 2 && abs(seconds[0] - seconds[1]) < 0.1, "\(streams)")
         // It is heard all the time.
         let silence = try scratch.shell(
-            "ffmpeg -v info -nostdin -i '\(path)' -af silencedetect=noise=-40dB:d=0.1 -f null - 2>&1 | grep -c silence_start || true"
+            """
+            said=$(ffmpeg -v info -nostdin -i '\(path)' -af silencedetect=noise=-40dB:d=0.1 -f null - 2>&1) &&
+                { grep -c silence_start <<<"$said" || true; }
+            """
         )
         #expect(silence == "0\n")
         #expect(scratch.names() == ["a.mp4"])
