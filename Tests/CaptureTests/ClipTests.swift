@@ -322,7 +322,7 @@ import Testing
         var bounds = MediaLimits.upload
         bounds.clip = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
-        let long = try scratch.make("long.mkv", "-stream_loop 29 -i \(short) -c copy")
+        let long = try scratch.make("long.mkv", "-stream_loop 59 -i \(short) -c copy")
         var clip = try Clip(path: long, within: bounds)
         let problem = problem { _ = try harvest(&clip) }
         #expect(problem?.message.contains("killed by signal 9") == true, "\(String(describing: problem))")
@@ -411,6 +411,7 @@ import Testing
             #expect(problem { _ = try Clip(path: text) } != nil)
         }
         #expect(openDescriptors(of: scratch) == before)
+        #expect(children().isEmpty)
     }
 
     /// Open descriptors of this process on files in the scratch folder.

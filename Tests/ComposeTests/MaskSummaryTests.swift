@@ -24,7 +24,7 @@ struct MaskSummaryTests {
     @Test func `masks on the whole picture, and masks that hide faces, are not for single people`() throws {
         func isPersonal(_ name: String) -> Bool? { library.summary(of: name)?.isPersonal }
         #expect(isPersonal("santa") == true && isPersonal("crown") == true)
-        for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] where library.names.contains(name) {
+        for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] {
             #expect(isPersonal(name) == false, "\(name)")
         }
         #expect(library.summaries.count(where: \.isPersonal) > 10)

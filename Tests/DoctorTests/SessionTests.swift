@@ -221,7 +221,7 @@ func `names of the user and the computer are replaced as whole words`(text: Stri
 }
 
 @Test func `programs are run to their end, and not beyond timeout`() {
-    #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
+    #expect(runProgram(["echo", "a b"], timeout: 1000) == .text("a b\n"))
     #expect(runProgram(["false"]) == .failed)
     #expect(runProgram(["guise-no-such-program"]) == .absent)
     // Run to its end, it would have been text.

@@ -318,11 +318,13 @@ extension EndToEnd {
             // Without covers, the mark on the cheek is visible in all 50 frames that contain the face.
             #expect(try scratch.framesWithMark("marked.mkv") == 50)
             for mask in ["dog", "pixelate"] {
-                _ = try scratch.guise("run", "--source", "marked.mkv", "--sink", "\(mask).mkv", "--mask", mask)
+                let run = try scratch.guise("run", "--source", "marked.mkv", "--sink", "\(mask).mkv", "--mask", mask)
+                try #require(run.code == 0, "\(run)")
             }
             #expect(try scratch.framesWithMark("dog.mkv") == 50)
             #expect(try scratch.framesWithMark("pixelate.mkv") == 0)
-            _ = try scratch.guise("apply", "marked.mkv", "-o", "applied.mkv", "--mask", "pixelate")
+            let applied = try scratch.guise("apply", "marked.mkv", "-o", "applied.mkv", "--mask", "pixelate")
+            try #require(applied.code == 0, "\(applied)")
             #expect(try scratch.framesWithMark("applied.mkv") == 0)
         }
 

@@ -1,4 +1,5 @@
 import TestSupport
+import Testing
 
 /// A clip of a face with a green mark, by which a test notices that the face is visible where no tracker would find it.
 extension ScratchFolder {
@@ -21,10 +22,13 @@ extension ScratchFolder {
     }
 
     /// The number of frames in which the mark is visible. Its red-difference sample is 33 at most; in a mosaic of it,
-    /// and elsewhere in these clips, the smallest is over 100.
+    /// and elsewhere in these clips, the smallest is over 100. Fails if the clip has not all of its frames: a file that
+    /// was not written shows no mark either.
     func framesWithMark(_ name: String) throws -> Int {
         let filter = "signalstats,metadata=print:key=lavfi.signalstats.VMIN:file=-"
         let lines = try shell("ffmpeg -v error -i '\(name)' -vf \(filter) -f null - | grep -o 'VMIN=.*' | cut -d= -f2")
-        return lines.split(separator: "\n").count { Int($0) ?? 0 < 70 }
+        let levels = lines.split(separator: "\n").compactMap { Int($0) }
+        try #require(levels.count == 60, "\(name): \(lines)")
+        return levels.count { $0 < 70 }
     }
 }

@@ -13,14 +13,15 @@ extension EndToEnd {
             let bytes = try FileManager.default.attributesOfItem(atPath: scratch.path("stripped"))[.size] as? Int
             #expect(try #require(bytes) <= 20_000_000)
             // ICU's data, by its version.
-            let symbols = try scratch.shell("nm '\(Program.path)' | grep ' icudt' || true")
-            #expect(symbols.isEmpty)
+            let count = try scratch.shell("nm '\(Program.path)' >symbols && wc -l <symbols")
+            #expect(Int(count.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0 > 1000, "it has symbols: \(count)")
+            #expect(try scratch.shell("grep ' icudt' symbols || true").isEmpty)
         }
 
         @Test func `no source imports Foundation, but for its essentials`() throws {
             let found = try scratch.shell(
                 "grep -rlE 'import ([a-z]+ )?Foundation(Networking|Internationalization)?([^A-Za-z]|$)' "
-                    + "'\(Fixtures.inPackage("Sources"))' || true")
+                    + "'\(Fixtures.inPackage("Sources"))'; [ $? -le 1 ]")
             #expect(found.isEmpty)
         }
     }

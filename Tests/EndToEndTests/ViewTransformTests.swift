@@ -94,7 +94,8 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `with a mirror and a zoom no face to hide is visible`() throws {
+        @Test(arguments: [false, true])
+        func `with a mirror and a zoom no face to hide is visible`(hidesFaces: Bool) throws {
             // The face appears after a second, the picture moves past it, and it is hidden from four to six. The head
             // alone, because patterns on a suit may be detected as a face.
             let clip = try scratch.make(
@@ -105,13 +106,16 @@ extension EndToEnd {
                 drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,4,6)' -c:v ffv1
                 """)
             let view = "{\"mirror\": true, \"zoom\": \"face\"}"
-            let config = try scratch.write("{\"masks\": [\"pixelate\"], \"view\": \(view)}", "view.json")
+            let masks = hidesFaces ? "\"pixelate\"" : ""
+            let config = try scratch.write("{\"masks\": [\(masks)], \"view\": \(view)}", "view.json")
             let outcome = try scratch.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
             try #require(outcome.code == 0, "\(outcome)")
             let lines = try Tracked.lines(scratch.shell("'\(Program.path)' track out.mkv --json"))
             #expect(lines.count >= 75)
             let seen = lines.filter { $0.faces.contains { $0.state == "tracked" } }
-            #expect(seen.isEmpty, "a face was seen in \(seen.count) of \(lines.count) frames")
+            // Without the mask, this test detects a face in the same pictures.
+            let isAsWanted = hidesFaces ? seen.isEmpty : seen.count > 12
+            #expect(isAsWanted, "a face was seen in \(seen.count) of \(lines.count) frames")
         }
 
         @Test(arguments: [false, true])

@@ -1094,6 +1094,8 @@ import Track
                 _ = try fixture.ask(.configuration(.reload))
                 #expect(fixture.mailbox.settings.faces.max == wanted)
             } while isSaved.wait(timeout: .now()) == .timedOut
+            let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
+            #expect(saved["faces"]?["max"]?.number == Double(wanted), "it was saved")
         }
     }
 

@@ -81,6 +81,7 @@ import Testing
 
     @Test func `uploads share a bounded memory, and get it back when they end`() throws {
         var limits = PageLimits.patient
+        #expect(limits.maxUploadBytes == 192 << 20)
         limits.maxUploadBytes = 250_000
         let fixture = try ServerFixture(limits)
         func start(_ headers: [String: String], _ bytes: Int) throws -> HTTPTestClient {

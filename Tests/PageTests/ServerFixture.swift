@@ -132,4 +132,11 @@ extension PageLimits {
         (limits.unauthenticatedTimeout, limits.headTimeout, limits.idleTimeout) = (.hours(1), .hours(1), .hours(1))
         return limits
     }
+
+    /// Patient also with a client that is still sending a body of many megabytes that was refused.
+    static var forUploads: PageLimits {
+        var limits = patient
+        limits.closeDelay = .hours(1)
+        return limits
+    }
 }

@@ -155,7 +155,7 @@ import Track
     }
 
     @Test func `a photo comes back with masks, 24 MiB is the limit, and each error arrives`() throws {
-        let fixture = try ServerFixture()
+        let fixture = try ServerFixture(.forUploads)
         let png: [UInt8] =
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
             + [0, 0, 0, 4, 0, 0, 0, 4]
@@ -176,7 +176,7 @@ import Track
     }
 
     @Test func `a picture or clip to keep may have 64 MiB, and not a byte more`() throws {
-        let fixture = try ServerFixture()
+        let fixture = try ServerFixture(.forUploads)
         let start: [UInt8] =
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
             + [0, 0, 0, 4, 0, 0, 0, 4]

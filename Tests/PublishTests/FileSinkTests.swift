@@ -79,7 +79,9 @@ import Testing
     func `other clips are read back frame by frame`(ending: String) throws {
         try write("a.\(ending)", frame(.i420), count: 3)
         var clip = try Clip(path: scratch.path("a.\(ending)"))
-        #expect(try harvest(&clip).frames.count >= 1)
+        // A GIF may leave out a frame that is like the one before.
+        let count = try harvest(&clip).frames.count
+        #expect(ending == "gif" ? count >= 1 : count == 3, "\(count)")
     }
 
     @Test func `an odd picture becomes a clip of even size`() throws {

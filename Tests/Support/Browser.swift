@@ -9,12 +9,16 @@ public final class Screen {
     public let display: String
 
     public init(in scratch: ScratchFolder) throws {
-        // It writes the number of its display to standard error, once it is ready.
-        server = try Running(
+        // It writes the number of its display to standard error, once it is ready, perhaps after warnings.
+        let server = try Running(
             ["-displayfd", "2", "-screen", "0", "1280x900x24", "-nolisten", "tcp"], of: "Xvfb", in: scratch)
-        try #require(server.waits(for: "\n"), "\(server.said)")
-        let lines = server.said.split(separator: "\n")
-        display = ":\(try #require(lines.last { Int($0) != nil }, "\(server.said)"))"
+        func number(_ said: String) -> Int? {
+            // What follows the last end of a line may be part of a number.
+            said.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { Int($0) }.last
+        }
+        try #require(server.waits { number($0) != nil }, "\(server.said)")
+        display = ":\(try #require(number(server.said)))"
+        self.server = server
     }
 
     deinit {
@@ -127,8 +131,9 @@ public final class Browser: @unchecked Sendable {
         return (try? run(script))?.value == .bool(true)
     }
 
-    /// A minute's worth if nothing delays them.
-    private static let maxLooks = 1200
+    /// Five minutes' worth if nothing delays them: what the page waits for may be slower on a busy machine than its
+    /// timers are.
+    private static let maxLooks = 6000
 
     /// Does something in the browser's other window, such as one that stays on top: scripts run there meanwhile.
     public func inOtherWindow<Value>(_ work: () throws -> Value) throws -> Value {

@@ -213,7 +213,10 @@ public final class Running: Sendable {
     public var said: String { errors.text }
 
     /// Waits until standard error contains a text; false if the program ended without it.
-    public func waits(for text: String) -> Bool { errors.wait(pid) { $0.contains(text) } }
+    public func waits(for text: String) -> Bool { waits { $0.contains(text) } }
+
+    /// Waits until standard error is as wanted; false if the program ended before.
+    public func waits(until isMet: (String) -> Bool) -> Bool { errors.wait(pid, until: isMet) }
 
     public func send(signal: CInt) { kill(pid, signal) }
 

@@ -1,6 +1,7 @@
 import CArt
 import CPictures
 import Foundation
+import Synchronization
 import Testing
 
 /// A temporary folder for one test, removed with the value. It is also the home of programs that the test starts.
@@ -10,11 +11,28 @@ public final class ScratchFolder {
     public private(set) var runtime: String?
 
     public init() throws {
+        _ = Self.removesLivingAtExit
         url = FileManager.default.temporaryDirectory.appending(path: "guise-test-\(UUID().uuidString.prefix(13))")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        let path = url.path
+        Self.living.withLock { _ = $0.insert(path) }
     }
 
-    deinit { try? FileManager.default.removeItem(at: url) }
+    deinit {
+        let path = url.path
+        try? FileManager.default.removeItem(atPath: path)
+        Self.living.withLock { _ = $0.remove(path) }
+    }
+
+    private static let living = Mutex<Set<String>>([])
+
+    /// Folders of what tests share are still there when the test run exits. Registered before the first program is
+    /// started, so that the programs have ended by then.
+    private static let removesLivingAtExit: Void = {
+        atexit {
+            for path in ScratchFolder.living.withLock({ $0 }) { try? FileManager.default.removeItem(atPath: path) }
+        }
+    }()
 
     public func path(_ name: String) -> String { url.appending(path: name).path }
 

@@ -1,4 +1,5 @@
 import SystemKit
+import TestSupport
 import Testing
 
 @testable import USBCamera
@@ -333,10 +334,12 @@ private let stalled = USBIP.Status.brokenPipe
         var refusal: [UInt8] = []
         try host.camera.receive(gaps.span, replies: &refusal)
         #expect(refusal.count == USBIP.headerSize && refusal.span.bigEndian32(at: 32) == 0)
-        var random = SystemRandomNumberGenerator()
+        var random = RepeatableGenerator(1)
         for _ in 0..<2000 {
             var camera = CameraDevice()
-            var bytes = (0..<Int.random(in: 0...400)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            var bytes = (0..<Int.random(in: 0...400, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
             // Mostly a plausible command.
             let start: [UInt8] = [0, 0, 0, UInt8.random(in: 0...4, using: &random)]
             for (i, byte) in start.enumerated() where i < bytes.count { bytes[i] = byte }

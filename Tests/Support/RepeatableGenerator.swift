@@ -1,0 +1,12 @@
+/// A linear congruential generator (Knuth's MMIX constants): the same numbers in every run, so that a failure can be
+/// repeated.
+public struct RepeatableGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    public init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }
+
+    public mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state ^ state >> 33
+    }
+}
