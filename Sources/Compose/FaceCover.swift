@@ -27,8 +27,8 @@ public struct FaceCover: ~Copyable {
         var since = 0.0
         /// Whether the face was not tracked in the frame before.
         var isNew = false
-        /// Whether the tracker finally decided that it wasn't a face.
-        var isRefuted = false
+        /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
+        var isBrief = false
 
         /// The area to cover at a time. It grows with each second.
         func area(at time: Double) -> Rect {
@@ -80,6 +80,8 @@ public struct FaceCover: ~Copyable {
     private static let motionHold = 0.7
     /// Part of a cell that must have moved for the cell to count as moving.
     private static let movedFraction: Float = 0.2
+    /// The id of a place that a track has left at once: no face's, so that it is covered for its time.
+    private static let nobody = 0
     /// Capacity of the lists of known and missing faces.
     private static let maxCovers = 2 * Tracker.maxFaces
 
@@ -187,13 +189,19 @@ public struct FaceCover: ~Copyable {
         knownBefore.removeAll(keepingCapacity: true)
         for before in known {
             knownBefore.append(before.id)
-            guard !faces.contains(where: { $0.id == before.id }) else { continue }
+            let face = faces.first { $0.id == before.id }
+            // A face does not jump by half a head from one frame to the next: the track may have left it.
+            let hasJumped =
+                face.map { (HeadOutline($0).center - before.rect.center).length > before.rect.width / 2 } ?? false
+            guard face == nil || hasJumped else { continue }
             guard missing.count < Self.maxCovers else {
                 lastOverflow = time
                 continue
             }
             missing.append(
-                MissingFace(id: before.id, rect: before.rect, since: time, isRefuted: refuted.contains(before.id)))
+                MissingFace(
+                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time,
+                    isBrief: hasJumped || refuted.contains(before.id)))
         }
         known.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.maxCovers) {
@@ -207,7 +215,7 @@ public struct FaceCover: ~Copyable {
         let (size, known) = (size, known)
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
-            let isOut = (lost.isRefuted || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout
+            let isOut = (lost.isBrief || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout
             return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
     }

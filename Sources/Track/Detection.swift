@@ -20,6 +20,9 @@ public struct Detection: Sendable {
             && EyePair.areAlike(eyeDistance, other.eyeDistance)
     }
 
+    /// Whether this is on the face with these eyes: less than an eye distance from them.
+    func isOn(_ face: EyePair) -> Bool { (eyes - face.middle).length < max(face.distance, eyeDistance) }
+
     /// An upright box around the whole head, 3 eye distances wide and 3.8 high, for a head that may be turned and
     /// tilted. Its features are in the inner half; hair and chin are inside too.
     var head: Rect {

@@ -150,7 +150,7 @@ struct Track: Sendable {
 
     /// Whether a detection is on this face.
     func covers(_ detection: Detection) -> Bool {
-        (detection.eyes - head.origin).length < max(head.scale, detection.eyeDistance)
+        detection.isOn(EyePair(middle: head.origin, distance: head.scale, roll: 0))
     }
 
     /// Whether the track may be on a part of a detected face, such as its nose, and not on the face.

@@ -489,11 +489,11 @@ public struct Tracker: ~Copyable {
             detector.storePatch(slot: track.slot, isNew: false)
             return rescore(&track, luma)
         }
+        let expected = EyePair(update?.base ?? track.predictedLandmarks(at: seconds))
         if update?.isCut != true,
-            let detection = detector.detect(
-                luma, near: EyePair(update?.base ?? track.predictedLandmarks(at: seconds)),
-                maxOffset: Self.lostMaxOffset),
-            let fit = detector.fit(luma, at: detection),
+            let detection = detector.detect(luma, near: expected, maxOffset: Self.lostMaxOffset),
+            // Where the face's appearance went, the face is: what is detected beside it is something else.
+            update?.correlation == nil || detection.isOn(expected), let fit = detector.fit(luma, at: detection),
             fit.fitResidual < min(near?.fitResidual ?? Thresholds.keepResidual, Thresholds.foundResidual),
             !isOthers(fit, than: track)
         {
