@@ -107,6 +107,15 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     #expect(isBlocked && isSearching)
 }
 
+@Test func `each search for cats evaluates windows`() throws {
+    let cascades = try CascadeCatalog(folder: Fixtures.inPackage("Cascades")).all(.cat)
+    let window = try #require(cascades.first).window
+    // In a patch enlarged to more samples than a search was sized for, none are.
+    #expect(CatDetector.sizes.allSatisfy { $0 >= Float(window) })
+    // Neither are windows that the neighbouring tiles do not contain.
+    #expect(CatDetector.sizes.allSatisfy { $0 <= Float(ScanScheduler.sizes.upperBound) })
+}
+
 @Test(.needsSample)
 func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
