@@ -157,8 +157,12 @@ public struct Tracker: ~Copyable {
     public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
         if new.max != settings.max {
-            tracks.removeAll { $0.slot >= new.max }
+            while tracks.count > new.max {
+                tracks.remove(at: tracks.lastIndex { !$0.isConfirmed } ?? tracks.count - 1)
+            }
+            // All slots are new, and empty.
             detector.reserveSlots(faces: new.max)
+            for i in tracks.indices { tracks[i].slot = i }
         }
         settings = new
     }

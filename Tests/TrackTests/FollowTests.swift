@@ -228,8 +228,8 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
     }
 
-    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
-        // Two copies of the sample, side by side.
+    /// Two copies of the sample, side by side.
+    private func twoPeople() throws -> Gray {
         let one = try scene()
         var two = Gray(width: 640, height: 240, pixels: [])
         for row in 0..<240 {
@@ -237,6 +237,31 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
             let half = Array(one.pixels[first..<first + 320])
             two.pixels += half + half
         }
+        return two
+    }
+
+    @Test func `if fewer faces are allowed, the one that is there goes on, whichever it is`() throws {
+        let two = try twoPeople()
+        var tracker = try makeTracker()
+        for frame in 0..<20 { two.view { tracker.update($0, at: Double(frame) / 30) } }
+        let areBothFound = tracker.faces.count == 2
+        try #require(areBothFound)
+        let (first, second) = (tracker.faces[0], tracker.faces[1])
+        // The one who came first leaves.
+        var one = two
+        let left = first.box.center.x < 320 ? 95 : 415
+        for y in 10..<200 { for x in left..<left + 130 { one.pixels[y * 640 + x] = 120 } }
+        for frame in 20..<40 { one.view { tracker.update($0, at: Double(frame) / 30) } }
+        #expect(tracker.faces.map(\.id) == [second.id])
+        var settings = Tracker.Settings()
+        settings.max = 1
+        tracker.apply(settings)
+        one.view { tracker.update($0, at: 40.0 / 30) }
+        #expect(tracker.faces.map(\.id) == [second.id])
+    }
+
+    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
+        let two = try twoPeople()
         var tracker = try makeTracker()
         var number = 0
         func faces(after frames: Int) -> Int {
