@@ -34,6 +34,26 @@ extension Gray {
         return out
     }
 
+    /// The means of squares of `2 * radius + 1` pixels; the edge is extended.
+    fileprivate func blurred(_ radius: Int) -> Gray {
+        var (across, out) = (self, self)
+        for y in 0..<height {
+            for x in 0..<width {
+                var sum = 0
+                for k in -radius...radius { sum += Int(pixels[y * width + max(0, min(x + k, width - 1))]) }
+                across.pixels[y * width + x] = UInt8(sum / (2 * radius + 1))
+            }
+        }
+        for y in 0..<height {
+            for x in 0..<width {
+                var sum = 0
+                for k in -radius...radius { sum += Int(across.pixels[max(0, min(y + k, height - 1)) * width + x]) }
+                out.pixels[y * width + x] = UInt8(sum / (2 * radius + 1))
+            }
+        }
+        return out
+    }
+
     /// With a camera's noise: the sum of three random numbers, at most `3 * step`.
     fileprivate func noisy(step: Int, seed: Int) -> Gray {
         var (out, state) = (self, UInt64(seed) &* 77_777_777 &+ 5)
@@ -179,6 +199,34 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         for frame in still + 15..<still + 35 where instead == "wall" { _ = show(&tracker, scene, frame: frame) }
         guard instead == "wall" else { return }
         #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
+    }
+
+    @Test(arguments: [5, 6], [2, 4])
+    func `a lost face that is first seen again only now and then keeps its id`(radius: Int, period: Int) throws {
+        let whole = try scene().crop(
+            Self.margin + Self.corner.x, Self.margin + Self.corner.y, width: Self.width, height: Self.height)
+        let blurred = whole.blurred(radius).blurred(radius).blurred(radius)
+        // Blurred so much that it may become a track that is dropped again before it is confirmed.
+        var (empty, weak) = (whole, whole)
+        for y in 10..<200 {
+            for i in y * Self.width + 95..<y * Self.width + 225 {
+                (empty.pixels[i], weak.pixels[i]) = (120, blurred.pixels[i])
+            }
+        }
+        var tracker = try makeTracker()
+        var id: Int?
+        for frame in 0..<86 {
+            let picture =
+                switch frame {
+                case ..<15, 66...: whole
+                case ..<30: empty
+                default: (frame - 30) % period < period / 2 ? weak : empty
+                }
+            picture.view { tracker.update($0, at: Double(frame) / 30) }
+            if frame == 14 { id = tracker.faces.first?.id }
+        }
+        let first = try #require(id)
+        #expect(tracker.faces.map(\.id) == [first])
     }
 
     @Test func `after a cut no face is predicted, and new faces are detected`() throws {
