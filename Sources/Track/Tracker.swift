@@ -234,7 +234,8 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack { (lastPresence, lastEntrance, lastExamination) = (0, Self.longAgo, Self.longAgo) }
         updateTime = seconds
-        if isCut || isGap { restart() }
+        let isOtherSize = frameSize != (luma.width, luma.height)
+        if isCut || isGap || isOtherSize { restart() }
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]
