@@ -68,6 +68,15 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(refused > 0)
 }
 
+@Test func `values whose sums would overflow are an error`() throws {
+    let scratch = try ScratchFolder()
+    var plain = ModelFile()
+    plain.levels[0][0].leaves[1] = Array(repeating: 3e38, count: 136)
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
+    #expect(problem?.kind == .unusable && problem?.message.contains(path) == true)
+}
+
 @Test func `a box outside the picture gives landmarks, and an invalid one gives none`() throws {
     let scratch = try ScratchFolder()
     let model = try LandmarkModel(path: try scratch.write(Data(ModelFile().bytes), "model.dat"), cache: nil)
