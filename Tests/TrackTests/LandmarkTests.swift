@@ -49,6 +49,15 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(throws: Problem.self) { try LandmarkModel(path: longer, cache: nil) }
 }
 
+@Test func `a model whose levels differ in size is an error with its package`() throws {
+    let scratch = try ScratchFolder()
+    var plain = ModelFile()
+    plain.levels[1].removeLast()
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
+    #expect(problem?.message.contains(path) == true && problem?.fix.contains("libdlib-data") == true)
+}
+
 @Test func `a damaged model is an error or fits, and never crashes the program`() throws {
     let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes

@@ -53,7 +53,8 @@ struct DlibModel: ~Copyable {
         }
     }
 
-    private func damaged(_ why: String) -> Problem {
+    /// The error of a model that cannot be used.
+    func damaged(_ why: String) -> Problem {
         Problem(
             .unusable, "\(path) is not a valid landmark model: \(why)",
             fix: "reinstall it: apt install --reinstall libdlib-data")
