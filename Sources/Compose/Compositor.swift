@@ -156,6 +156,8 @@ public struct Compositor: ~Copyable {
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
         // If the clock went back or jumped ahead, the elapsed time is unknown.
         let elapsed = self.time.map { time - $0 } ?? 0
+        // A source that is opened again counts from 0: who was seen before is not seen last for that.
+        if elapsed < 0 { for i in people.indices { people[i].lastSeen += elapsed } }
         isSameFrame = self.time == time
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)

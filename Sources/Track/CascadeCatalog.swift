@@ -46,7 +46,8 @@ public struct CascadeCatalog: Sendable {
             let name = try entry.string("name")
             let role = try entry.choice("role", default: Role.face)
             let relative = try entry.string("file")
-            let window = try entry.integer("window", in: 8...64)
+            // What is searched around a lost face is up to three windows wide, and must fit in a patch.
+            let window = try entry.integer("window", in: 8...50)
             let eyes = try entry.numbers("eyes", count: 2)
             let distance = try entry.number("eyeDistance", in: 0.05...2)
             try entry.finish()

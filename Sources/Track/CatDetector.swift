@@ -12,7 +12,8 @@ public struct CatDetector: ~Copyable {
     static let photoVotes: Float = 17
     static let shownVotes: Float = 16
     static let keptVotes: Float = 6
-    /// The window of the smallest cat, as a fraction of the frame's shorter side. Smaller ones are mostly texture.
+    /// The scheduler's smallest size, as a fraction of the frame's shorter side; the smallest cat's window is the first
+    /// of `sizes` larger. Smaller ones are mostly texture.
     static let smallest: Float = 0.1
     /// A dog has a broad dark nose, a cat a small one. The minimum brightness of the nose as a fraction of that between
     /// the eyes: cats have 0.75 and more, dogs 0.39 to 0.59.
@@ -22,8 +23,9 @@ public struct CatDetector: ~Copyable {
     /// The step between the tilts tried at a known place, degrees. The cascades tolerate some 15.
     static let turn: Float = 12
 
-    /// Window sizes searched in a tile, pixels of its patch.
-    private static let sizes = [1, ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map {
+    /// Window sizes searched in a tile, pixels of its patch. Not the scheduler's smallest: the cascades' own window is
+    /// larger, so the patch would have to be enlarged beyond what is searched at once.
+    static let sizes = [ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map {
         Float(ScanScheduler.sizes.lowerBound) * $0
     }
 
@@ -82,7 +84,7 @@ public struct CatDetector: ~Copyable {
         }
     }
 
-    /// Searches the next tile of the frame at one of the three window sizes; all three at once would delay the frame.
+    /// Searches the next tile of the frame at one of the window sizes; all at once would delay the frame.
     /// - Parameters:
     ///   - motion: the cells of the frame that changed.
     ///   - known: boxes of human faces, pixels.

@@ -66,7 +66,8 @@ public struct Tracker: ~Copyable {
     private var lastEntrance = Self.longAgo
     /// When a candidate was last examined, seconds.
     private var lastExamination = Self.longAgo
-    /// Recently lost faces, to be recognised if they come back.
+    /// Recently lost faces, to be recognised if they come back. They stay here until a track with their id is
+    /// confirmed: one that is not may be dropped again.
     private var lost: [Track] = []
     /// The cat detector; nil: cats are not searched for.
     private var cats: CatDetector?
@@ -157,8 +158,12 @@ public struct Tracker: ~Copyable {
     public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
         if new.max != settings.max {
-            tracks.removeAll { $0.slot >= new.max }
+            while tracks.count > new.max {
+                tracks.remove(at: tracks.lastIndex { !$0.isConfirmed } ?? tracks.count - 1)
+            }
+            // All slots are new, and empty.
             detector.reserveSlots(faces: new.max)
+            for i in tracks.indices { tracks[i].slot = i }
         }
         settings = new
     }
@@ -229,7 +234,8 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack { (lastPresence, lastEntrance, lastExamination) = (0, Self.longAgo, Self.longAgo) }
         updateTime = seconds
-        if isCut || isGap { restart() }
+        let isOtherSize = frameSize != (luma.width, luma.height)
+        if isCut || isGap || isOtherSize { restart() }
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]
@@ -326,12 +332,16 @@ public struct Tracker: ~Copyable {
             // A dropped track covers no detection, so it can become a candidate again.
             if track.isRefuted { markRefuted(track.detection, at: seconds) } else { addCandidate(track.detection) }
         }
-        lost.removeAll { seconds - $0.lastSeen > Self.reidentificationDuration }
+        lost.removeAll { lost in
+            seconds - lost.lastSeen > Self.reidentificationDuration
+                || tracks.contains { $0.isConfirmed && $0.id == lost.id }
+        }
     }
 
     /// Remembers a lost face, which may come back.
     private mutating func rememberLost(_ track: Track) {
-        if lost.count == settings.max { lost.removeFirst() }
+        lost.removeAll { $0.id == track.id }
+        if lost.count >= settings.max { lost.removeFirst() }
         lost.append(track)
         scheduler?.prioritize(around: track.head.origin)
         smallScheduler?.prioritize(around: track.head.origin)
@@ -754,17 +764,18 @@ public struct Tracker: ~Copyable {
             detector.storePatch(slot: track.slot, isNew: true)
             tracks[rival] = track
         } else if tracks.count < settings.max {
-            if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
-                track.id = lost.remove(at: known).id
-            } else {
-                nextID += 1
-            }
+            if let id = lostID(for: track) { track.id = id } else { nextID += 1 }
             detector.storePatch(slot: track.slot, isNew: true)
             tracks.append(track)
         } else if isThorough {
             return logOdds
         }
         return nil
+    }
+
+    /// The id of a lost face that a new track may be; nil if there is none, or if another track has it already.
+    private func lostID(for track: Track) -> Int? {
+        lost.first { lost in lost.mayBe(track) && !tracks.contains { $0.id == lost.id } }?.id
     }
 
     /// The first free slot.

@@ -158,6 +158,26 @@ struct CompositorTests {
         #expect(dress([face(4), cleo, bob], at: 0.2) == [[4], [2], [3]])
     }
 
+    @Test func `after the source's clock began again, people keep their masks beside many who were there before`()
+        throws
+    {
+        let diaries = (0..<3).map { _ in Diary() }
+        var masks = try diaries.map { try mask([("{}", $0)]) }
+        for i in 0..<3 { masks[i].personSlot = PersonSlot(i, of: 3) }
+        var show = Show(masks)
+        show.time = 1000
+        for id in 1...40 { show.run([face(id)]) }
+        show.time = 0
+        for diary in diaries { _ = diary.take() }
+        show.run([face(41)])
+        let before = diaries.map { $0.take().count }
+        show.run([face(42)])
+        for diary in diaries { _ = diary.take() }
+        show.run([face(41)])
+        let after = diaries.map { $0.take().count }
+        #expect(before == after)
+    }
+
     @Test func `a person's neutral face is no expression`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "blink"}"#, diary), (#"{"when": "smile"}"#, diary)])])

@@ -204,6 +204,29 @@ import Testing
         #expect(tested > 1)
     }
 
+    @Test func `a frame of another size does not refute a candidate`() throws {
+        let smaller = try picture(scratch.make("smaller.png", "-f lavfi -i color=gray:s=600x440 -frames:v 1"))
+        var tested = 0
+        for blur in stride(from: 1, through: 4, by: 0.25) {
+            let blurred = try picture(
+                scratch.make(
+                    "blurred.png",
+                    "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -filter_complex "
+                        + "[1]crop=200:200:124:10,scale=20:20,scale=64:64,gblur=sigma=\(blur)[s];"
+                        + "[0][s]overlay=300:200 -frames:v 1"))
+            var fresh = try tracker()
+            fresh.update(blurred.view.luma, at: 0)
+            guard isCovered(Point(332, 226), by: fresh) else { continue }
+            tested += 1
+            var other = try tracker()
+            other.update(smaller.view.luma, at: 0)
+            other.update(blurred.view.luma, at: 1.0 / 30)
+            let isCoveredToo = isCovered(Point(332, 226), by: other)
+            #expect(isCoveredToo, "blur \(blur)")
+        }
+        #expect(tested > 1)
+    }
+
     @Test func `without a mask that hides faces there are no candidates`() throws {
         var tracker = try tracker(isThorough: false)
         try show(Fixtures.sample, frames: 20, to: &tracker) { number, tracker in

@@ -34,6 +34,26 @@ extension Gray {
         return out
     }
 
+    /// The means of squares of `2 * radius + 1` pixels; the edge is extended.
+    fileprivate func blurred(_ radius: Int) -> Gray {
+        var (across, out) = (self, self)
+        for y in 0..<height {
+            for x in 0..<width {
+                var sum = 0
+                for k in -radius...radius { sum += Int(pixels[y * width + max(0, min(x + k, width - 1))]) }
+                across.pixels[y * width + x] = UInt8(sum / (2 * radius + 1))
+            }
+        }
+        for y in 0..<height {
+            for x in 0..<width {
+                var sum = 0
+                for k in -radius...radius { sum += Int(across.pixels[max(0, min(y + k, height - 1)) * width + x]) }
+                out.pixels[y * width + x] = UInt8(sum / (2 * radius + 1))
+            }
+        }
+        return out
+    }
+
     /// With a camera's noise: the sum of three random numbers, at most `3 * step`.
     fileprivate func noisy(step: Int, seed: Int) -> Gray {
         var (out, state) = (self, UInt64(seed) &* 77_777_777 &+ 5)
@@ -181,6 +201,34 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
     }
 
+    @Test(arguments: [5, 6], [2, 4])
+    func `a lost face that is first seen again only now and then keeps its id`(radius: Int, period: Int) throws {
+        let whole = try scene().crop(
+            Self.margin + Self.corner.x, Self.margin + Self.corner.y, width: Self.width, height: Self.height)
+        let blurred = whole.blurred(radius).blurred(radius).blurred(radius)
+        // Blurred so much that it may become a track that is dropped again before it is confirmed.
+        var (empty, weak) = (whole, whole)
+        for y in 10..<200 {
+            for i in y * Self.width + 95..<y * Self.width + 225 {
+                (empty.pixels[i], weak.pixels[i]) = (120, blurred.pixels[i])
+            }
+        }
+        var tracker = try makeTracker()
+        var id: Int?
+        for frame in 0..<86 {
+            let picture =
+                switch frame {
+                case ..<15, 66...: whole
+                case ..<30: empty
+                default: (frame - 30) % period < period / 2 ? weak : empty
+                }
+            picture.view { tracker.update($0, at: Double(frame) / 30) }
+            if frame == 14 { id = tracker.faces.first?.id }
+        }
+        let first = try #require(id)
+        #expect(tracker.faces.map(\.id) == [first])
+    }
+
     @Test func `after a cut no face is predicted, and new faces are detected`() throws {
         let scene = try scene()
         let other = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
@@ -228,8 +276,8 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
     }
 
-    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
-        // Two copies of the sample, side by side.
+    /// Two copies of the sample, side by side.
+    private func twoPeople() throws -> Gray {
         let one = try scene()
         var two = Gray(width: 640, height: 240, pixels: [])
         for row in 0..<240 {
@@ -237,6 +285,31 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
             let half = Array(one.pixels[first..<first + 320])
             two.pixels += half + half
         }
+        return two
+    }
+
+    @Test func `if fewer faces are allowed, the one that is there goes on, whichever it is`() throws {
+        let two = try twoPeople()
+        var tracker = try makeTracker()
+        for frame in 0..<20 { two.view { tracker.update($0, at: Double(frame) / 30) } }
+        let areBothFound = tracker.faces.count == 2
+        try #require(areBothFound)
+        let (first, second) = (tracker.faces[0], tracker.faces[1])
+        // The one who came first leaves.
+        var one = two
+        let left = first.box.center.x < 320 ? 95 : 415
+        for y in 10..<200 { for x in left..<left + 130 { one.pixels[y * 640 + x] = 120 } }
+        for frame in 20..<40 { one.view { tracker.update($0, at: Double(frame) / 30) } }
+        #expect(tracker.faces.map(\.id) == [second.id])
+        var settings = Tracker.Settings()
+        settings.max = 1
+        tracker.apply(settings)
+        one.view { tracker.update($0, at: 40.0 / 30) }
+        #expect(tracker.faces.map(\.id) == [second.id])
+    }
+
+    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
+        let two = try twoPeople()
         var tracker = try makeTracker()
         var number = 0
         func faces(after frames: Int) -> Int {

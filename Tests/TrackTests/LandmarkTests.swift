@@ -49,6 +49,15 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(throws: Problem.self) { try LandmarkModel(path: longer, cache: nil) }
 }
 
+@Test func `a model whose levels differ in size is an error with its package`() throws {
+    let scratch = try ScratchFolder()
+    var plain = ModelFile()
+    plain.levels[1].removeLast()
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
+    #expect(problem?.message.contains(path) == true && problem?.fix.contains("libdlib-data") == true)
+}
+
 @Test func `a damaged model is an error or fits, and never crashes the program`() throws {
     let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
@@ -66,6 +75,15 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
         _ = Picture(width: 50, height: 50).withView { fitter.fit($0, in: box) }
     }
     #expect(refused > 0)
+}
+
+@Test func `values whose sums would overflow are an error`() throws {
+    let scratch = try ScratchFolder()
+    var plain = ModelFile()
+    plain.levels[0][0].leaves[1] = Array(repeating: 3e38, count: 136)
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
+    #expect(problem?.kind == .unusable && problem?.message.contains(path) == true)
 }
 
 @Test func `a box outside the picture gives landmarks, and an invalid one gives none`() throws {
@@ -178,8 +196,14 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     let found = try #require(picture.withView { fitter.fit($0, in: box) })
     #expect(distance(found, plain.fit(picture, in: box)) < 0.003 * 90)
     #expect(!FileManager.default.fileExists(atPath: cache))
-    // A damaged file is named.
-    try Data(contentsOf: URL(fileURLWithPath: converted)).dropLast(64).write(to: URL(fileURLWithPath: converted))
-    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: converted, cache: nil) }
-    #expect(problem?.message.contains(converted) == true)
+    // A damaged file is named, and one of another version: dlib's package does not mend either.
+    let whole = try Data(contentsOf: URL(fileURLWithPath: converted))
+    var older = whole
+    older[8] = 1
+    for broken in [Data(whole.dropLast(64)), older] {
+        try broken.write(to: URL(fileURLWithPath: converted))
+        let problem = #expect(throws: Problem.self) { try LandmarkModel(path: converted, cache: nil) }
+        #expect(problem?.message.contains(converted) == true)
+        #expect(problem?.fix.contains("guise landmarks") == true && problem?.fix.contains("libdlib") == false)
+    }
 }

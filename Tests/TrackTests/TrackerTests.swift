@@ -107,6 +107,15 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     #expect(isBlocked && isSearching)
 }
 
+@Test func `each search for cats evaluates windows`() throws {
+    let cascades = try CascadeCatalog(folder: Fixtures.inPackage("Cascades")).all(.cat)
+    let window = try #require(cascades.first).window
+    // In a patch enlarged to more samples than a search was sized for, none are.
+    #expect(CatDetector.sizes.allSatisfy { $0 >= Float(window) })
+    // Neither are windows that the neighbouring tiles do not contain.
+    #expect(CatDetector.sizes.allSatisfy { $0 <= Float(ScanScheduler.sizes.upperBound) })
+}
+
 @Test(.needsSample)
 func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
@@ -159,10 +168,10 @@ func `without landmark data the eyes are still found, and the warning names the 
 @Test func `a missing or damaged cascade is an error with its file and package`() throws {
     let scratch = try ScratchFolder()
     let folder = scratch.url.path
-    func catalog(_ file: String) throws {
+    func catalog(_ file: String, window: Int = 20) throws {
         let text = """
-            {"version": 1, "cascades": [{"name": "mine", "role": "face", "file": "\(file)", "window": 20, "eyes": [0.5, 0.4],
-            "eyeDistance": 0.4}]}
+            {"version": 1, "cascades": [{"name": "mine", "role": "face", "file": "\(file)", "window": \(window),
+            "eyes": [0.5, 0.4], "eyeDistance": 0.4}]}
             """
         try text.write(toFile: "\(folder)/catalogue.json", atomically: true, encoding: .utf8)
     }
@@ -177,4 +186,7 @@ func `without landmark data the eyes are still found, and the warning names the 
     try catalog("broken.xml")
     try "<opencv_storage><cascade>".write(toFile: "\(folder)/broken.xml", atomically: true, encoding: .utf8)
     #expect(complaint().contains("broken.xml") && complaint().contains("opencv-data"))
+    // Patches around a lost face would be too small.
+    try catalog("broken.xml", window: 64)
+    #expect(complaint().contains("catalogue.json") && complaint().contains("window"))
 }

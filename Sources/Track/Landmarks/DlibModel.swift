@@ -14,6 +14,8 @@ struct DlibModel: ~Copyable {
     /// Limits of a model. Debian's has 15 levels of 500 trees and 500 pixels.
     static let maxLevels = 64
     static let maxTrees = 512
+    /// Shapes are in the unit box, and thresholds differences of grey levels. Sums of much larger values overflow.
+    private static let largestValue: Float = 1e6
 
     let path: String
     /// The mean shape in the unit box: x and y of each point.
@@ -51,7 +53,8 @@ struct DlibModel: ~Copyable {
         }
     }
 
-    private func damaged(_ why: String) -> Problem {
+    /// The error of a model that cannot be used.
+    func damaged(_ why: String) -> Problem {
         Problem(
             .unusable, "\(path) is not a valid landmark model: \(why)",
             fix: "reinstall it: apt install --reinstall libdlib-data")
@@ -146,7 +149,9 @@ struct DlibModel: ~Copyable {
         let value =
             scale > 0 && scale < 255
             ? Float(mantissa) * Float(bitPattern: UInt32(scale) << 23) : scalbnf(Float(mantissa), CInt(exponent))
-        guard value.isFinite else { throw damaged("a value before byte \(position) is not finite") }
+        guard abs(value) <= Self.largestValue else {
+            throw damaged("a value before byte \(position) is out of range")
+        }
         return value
     }
 }

@@ -54,7 +54,7 @@ struct LandmarkConverter {
         for level in 0..<file.levels {
             if level > 0 { try model.readLevel(splits: &splits, leaves: &leaves) }
             guard splits.count == trees * RegressionTrees.words else {
-                throw Problem(.unusable, "\(model.path) has levels of different sizes")
+                throw model.damaged("its levels have different numbers of trees")
             }
             for (i, split) in splits.enumerated() {
                 put(split, at: file.splits.offset + (level * splits.count + i) * 4, in: &bytes)

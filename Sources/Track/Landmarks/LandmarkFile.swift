@@ -61,6 +61,13 @@ struct LandmarkFile: Equatable {
         return words
     }
 
+    /// Whether a file was once written as a cache file, of whatever version.
+    static func isMeant(by file: borrowing MappedFile) -> Bool {
+        guard file.count >= 8 else { return false }
+        let words = file.table(of: UInt64.self, at: 0, count: 1)
+        return words[0] == magic
+    }
+
     /// Reads a header and checks the whole file against it.
     /// - Returns: nil if the file is damaged, of another version, or of another kind.
     init?(_ file: borrowing MappedFile) {

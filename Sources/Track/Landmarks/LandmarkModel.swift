@@ -49,6 +49,12 @@ public final class LandmarkModel: Sendable {
             self.init(tables: try MappedFile(copying: tables.bytes), file: file)
             return
         }
+        if let tables = try? MappedFile(path: path), LandmarkFile.isMeant(by: tables) {
+            throw Problem(
+                .unusable,
+                "the converted landmark model \(path) is damaged, or made by another version of Guise",
+                fix: "install Guise again, or convert dlib's model again: guise landmarks FOLDER")
+        }
         let source = try DlibModel.read(path).stamp
         let kept = cache.map { "\($0)/\(Self.compactName)" }
         if let kept, let tables = try? MappedFile(path: kept), let file = LandmarkFile(tables),
