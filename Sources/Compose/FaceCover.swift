@@ -27,6 +27,8 @@ public struct FaceCover: ~Copyable {
         var since = 0.0
         /// Whether the face was not tracked in the frame before.
         var isNew = false
+        /// Whether the frame showed the face.
+        var isSeen = false
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false
 
@@ -190,9 +192,7 @@ public struct FaceCover: ~Copyable {
         for before in known {
             knownBefore.append(before.id)
             let face = faces.first { $0.id == before.id }
-            // A face does not jump by half a head from one frame to the next: the track may have left it.
-            let hasJumped =
-                face.map { (HeadOutline($0).center - before.rect.center).length > before.rect.width / 2 } ?? false
+            let hasJumped = face.map { Self.hasJumped(before, to: $0) } ?? false
             guard face == nil || hasJumped else { continue }
             guard missing.count < Self.maxCovers else {
                 lastOverflow = time
@@ -209,7 +209,10 @@ public struct FaceCover: ~Copyable {
             let half = outline.halfSize
             let rect = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
-            known.append(MissingFace(id: face.id, rect: rect, since: time, isNew: !knownBefore.contains(face.id)))
+            known.append(
+                MissingFace(
+                    id: face.id, rect: rect, since: time, isNew: !knownBefore.contains(face.id),
+                    isSeen: face.state == .tracked))
         }
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
@@ -218,6 +221,12 @@ public struct FaceCover: ~Copyable {
             let isOut = (lost.isBrief || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout
             return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
+    }
+
+    /// Whether a track has left its face: no head moves by half its width from one frame that shows it to the next.
+    private static func hasJumped(_ before: MissingFace, to face: Face) -> Bool {
+        before.isSeen && face.state == .tracked
+            && (HeadOutline(face).center - before.rect.center).length > before.rect.width / 2
     }
 
     /// Whether a lost face is tracked again with another id. A face that was tracked before may be a neighbour, so it

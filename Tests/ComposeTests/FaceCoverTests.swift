@@ -121,6 +121,20 @@ import Track
                 Step(time: 2, faces: [bob], mayBeSeen: true),
             ]),
         Story(
+            name: "a place that a track leaves at once is covered for a moment longer",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [person(1, at: right)], mayBeSeen: true, covered: [head]),
+                Step(time: 1.75, faces: [person(1, at: right)], mayBeSeen: true, covered: [head]),
+                Step(time: 2, faces: [person(1, at: right)], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a head that moves by less than half its width leaves nothing behind",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [person(1, at: middle + Point(25, 0))], mayBeSeen: true),
+            ]),
+        Story(
             name: "nothing is shown before the whole frame was searched once",
             steps: [
                 Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
