@@ -113,9 +113,9 @@ struct coutline_kernels {
     /// each cell, averaged. The width is a multiple of 8. Scratch: 5 * width * height + 2 * width + 4 * radius + 64.
     void (*_Nonnull guide)(const float *_Nonnull mask, const float *_Nonnull luma, int width, int height, int radius,
                            float smoothness, float *_Nonnull a, float *_Nonnull b, float *_Nonnull scratch);
-    /// Adds contrast around one half to the coefficients, and tells what the matte is in the gaps between the centres of
-    /// cells, (rows + 1) * (columns + 1), whatever the luma: 0 background, 2 person, 1 neither. `cells` is scratch for a
-    /// byte a cell.
+    /// Adds contrast around one half to the coefficients, and tells what the matte is in the gaps between cells'
+    /// centres, (rows + 1) * (columns + 1) of them, whatever the luma: 0 background, 2 person, 1 neither. `cells` is
+    /// scratch, a byte a cell.
     void (*_Nonnull classify)(float *_Nonnull a, float *_Nonnull b, int columns, int rows, float contrast,
                               uint8_t *_Nonnull cells, uint8_t *_Nonnull gaps);
     /// Interpolates a row of cells to samples from cell `first` - 1 to cell `end`: those in starts[first] up to

@@ -32,7 +32,7 @@ final class Daemon: RequestResponder {
     private final class WriterSlot: Sendable {
         let writer = Mutex<DelayedWriter?>(nil)
 
-        /// Stores what is hidden at once, and the rest soon. If the former fails, the latter tries again and reports it.
+        /// Stores what is hidden at once, and the rest soon, which tries the former again if it failed.
         func request(_ hidden: HiddenStateWriter) {
             writer.withLock { writer in
                 if writer != nil { try? hidden.write() }
