@@ -373,8 +373,8 @@ package struct FrameLoop: ~Copyable {
         for output in outputs {
             let notice = output.readerNotice
             switch notice {
-            case .told where index < polled.count: break
-            case .told, .polled: timeout = min(timeout, Self.pollInterval)
+            case .reported where index < polled.count: break
+            case .reported, .polled: timeout = min(timeout, Self.pollInterval)
             case .unsure: timeout = min(timeout, Self.unsureInterval)
             }
             guard index < polled.count, let events = notice.events else { continue }

@@ -86,11 +86,7 @@ package final class Mailbox: Sendable {
     /// Reports the loop's status. If the lock is busy, the next report replaces this one.
     /// - Returns: whether it was reported.
     @discardableResult package func update(_ new: LoopStatus) -> Bool {
-        let isReported: Bool? = loopStatus.withLockIfAvailable { status in
-            status = new
-            return true
-        }
-        return isReported == true
+        loopStatus.withLockIfAvailable { $0 = new } != nil
     }
     /// Reports the loop's metrics. If the lock is busy, the next report replaces this one.
     package func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }

@@ -358,15 +358,17 @@ public struct BackgroundPainter: ~Copyable {
     private func paintPacked(
         _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ luma: SampleSite, _ u: SampleSite
     ) {
-        func rows(_ plane: Int, _ start: Int) -> coutline_rows {
-            let line = unsafe UnsafePointer(lines + 2 * plane * length + start)
-            return unsafe coutline_rows(
-                upper: line + (cellRows.upper & 1) * length, lower: line + (cellRows.lower & 1) * length)
-        }
-        var (lumaRows, uRows, vRows) = unsafe (rows(0, 2 * first), rows(1, first), rows(2, first))
+        var (lumaRows, uRows, vRows) = unsafe (backRows(0, 2 * first), backRows(1, first), backRows(2, first))
         let (isLumaFirst, pair) = unsafe packedPlace(first, y, luma, u)
         unsafe kernels.pointee.mix_packed(
             &lumaRows, &uRows, &vRows, below, CInt(count), isLumaFirst ? 1 : 0, pair)
+    }
+
+    /// The rows of a plane of the background between which pixels are painted, from a sample on.
+    private func backRows(_ plane: Int, _ start: Int) -> coutline_rows {
+        let line = unsafe UnsafePointer(lines + 2 * plane * length + start)
+        return unsafe coutline_rows(
+            upper: line + (cellRows.upper & 1) * length, lower: line + (cellRows.lower & 1) * length)
     }
 
     /// The place of a pair of pixels in a packed frame, and whether luma comes first in it.
@@ -396,8 +398,8 @@ public struct BackgroundPainter: ~Copyable {
         let zero: CInt = unsafe plane > 0 ? 128 : CInt(layout.range.black)
         switch unsafe content {
         case .background(.blur), .background(.gradient):
-            let (upper, lower) = unsafe (line + (cellRows.upper & 1) * length, line + (cellRows.lower & 1) * length)
-            unsafe kernels.pointee.mix(upper, lower, below, width, other)
+            let rows = unsafe backRows(plane, start)
+            unsafe kernels.pointee.mix(rows.upper, rows.lower, below, width, other)
         case .background(.picture(let picture)):
             let shift = unsafe plane == 0 ? 0 : shift.x
             let from = y * picture.width + start << shift

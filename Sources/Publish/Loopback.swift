@@ -94,7 +94,7 @@ public struct Loopback: FrameSink, ~Copyable {
         crashPlaceholder.update(placeholder)
     }
 
-    /// Told by newer drivers, polled with others.
+    /// Reported by newer drivers, polled with others.
     public var readerNotice: ReaderNotice { readers.notice }
 
     /// Returns true while a program reads from the device.

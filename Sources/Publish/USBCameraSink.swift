@@ -91,10 +91,10 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         refusal = problem
     }
 
-    /// Told by a message of the service. Without a connection it is polled, which tries to connect.
+    /// Reported by a message of the service. Without a connection it is polled, which tries to connect.
     public var readerNotice: ReaderNotice {
         switch link {
-        case .some(let link): .told(ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN)))
+        case .some(let link): .reported(ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN)))
         case .none: .polled(nil)
         }
     }

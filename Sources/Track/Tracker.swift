@@ -234,8 +234,7 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack { (lastPresence, lastEntrance, lastExamination) = (0, Self.longAgo, Self.longAgo) }
         updateTime = seconds
-        let isOtherSize = frameSize != (luma.width, luma.height)
-        if isCut || isGap || isOtherSize { restart() }
+        if isCut || isGap { restart() }
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]
@@ -446,7 +445,8 @@ public struct Tracker: ~Copyable {
         detector.landmarkTime = 0
         hasTooManyCandidates = false
         let smallest = smallest(luma)
-        let isRestart = scheduler == nil || frameSize != (luma.width, luma.height)
+        if frameSize != (luma.width, luma.height) { restart() }
+        let isRestart = scheduler == nil
         if isRestart || searchedSize != smallest {
             searchedSize = smallest
             scheduler = ScanScheduler(width: luma.width, height: luma.height, smallest: smallest, rolls: Self.rolls)

@@ -15,7 +15,7 @@ public struct ReaderEvents: Equatable, Sendable {
 /// How changes of a virtual camera's readers are noticed.
 public enum ReaderNotice: Equatable, Sendable {
     /// The descriptor reports each change. The state need not be queried in between.
-    case told(ReaderEvents)
+    case reported(ReaderEvents)
     /// The state must be queried a few times a second. The descriptor, if there is one, reports most changes earlier.
     case polled(ReaderEvents?)
     /// There may be a new reader, so that the state should be queried again in a twentieth of a second.
@@ -24,7 +24,7 @@ public enum ReaderNotice: Equatable, Sendable {
     /// What to poll; nil: there is nothing that reports changes.
     public var events: ReaderEvents? {
         switch self {
-        case .told(let events), .unsure(let events): events
+        case .reported(let events), .unsure(let events): events
         case .polled(let events): events
         }
     }
@@ -88,12 +88,12 @@ public struct ReaderWatch: ~Copyable {
 
     deinit { if case .opens(let inotify) = mechanism { close(inotify) } }
 
-    /// How changes are noticed: only the driver's own event tells all of them. Since events get lost, `hasReaders` must
-    /// be called now and then nevertheless, as whenever a placeholder is written.
+    /// How changes are noticed: only the driver's own event reports all of them. Since events get lost, `hasReaders`
+    /// must be called now and then nevertheless, as whenever a placeholder is written.
     public var notice: ReaderNotice {
         switch mechanism {
         // An event is reported as an exceptional condition (POLLPRI) of the writer's descriptor.
-        case .event: return .told(ReaderEvents(descriptor: device, events: Int16(POLLPRI)))
+        case .event: return .reported(ReaderEvents(descriptor: device, events: Int16(POLLPRI)))
         case .opens(let inotify):
             let events = ReaderEvents(descriptor: inotify, events: Int16(POLLIN))
             return count > 0 && !hasReaders ? .unsure(events) : .polled(events)

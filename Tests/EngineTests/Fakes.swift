@@ -272,7 +272,7 @@ struct FakeSink: FrameSink, ~Copyable {
 
     var readerNotice: ReaderNotice {
         guard let event = log.readerEvent else { return .polled(nil) }
-        return .told(ReaderEvents(descriptor: event.descriptor, events: Int16(POLLIN)))
+        return .reported(ReaderEvents(descriptor: event.descriptor, events: Int16(POLLIN)))
     }
     var needsIdlePlaceholder: Bool { log.needsIdlePlaceholder }
 
@@ -457,7 +457,7 @@ final class Stage {
     }
 
     /// A sink that tells of readers.
-    func toldSink(needsIdlePlaceholder: Bool = false) throws -> Published {
+    func reportingSink(needsIdlePlaceholder: Bool = false) throws -> Published {
         Published(clock, needsIdlePlaceholder: needsIdlePlaceholder, readerEvent: try WakeEvent())
     }
 

@@ -315,10 +315,10 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `the camera is open while something is waited for in its picture`(isTold: Bool) throws {
+    func `the camera is open while something is waited for in its picture`(isReported: Bool) throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(90, gray: 100))
-        let (log, mailbox) = (try isTold ? stage.toldSink() : stage.sink(), stage.mailbox)
+        let (log, mailbox) = (try isReported ? stage.reportingSink() : stage.sink(), stage.mailbox)
         log.setReaders(false)
         let (isWaiting, isSeen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         stage.at(1.01) {
@@ -392,11 +392,11 @@ import Testing
         var count: Int? { counts.withLock { $0.count == 2 ? $0[1] - $0[0] : nil } }
     }
 
-    @Test func `nothing wakes the loop while nobody watches, and it is told of the next reader`() throws {
+    @Test func `nothing wakes the loop while nobody watches, and the next reader does`() throws {
         let stage = try Stage()
         let first = stage.camera(Script.frames(600, gray: 100))
         let second = stage.camera(Script.frames(60, gray: 150))
-        let (log, mailbox) = (try stage.toldSink(), stage.mailbox)
+        let (log, mailbox) = (try stage.reportingSink(), stage.mailbox)
         log.setReaders(true)
         stage.at(1.01) { log.setReaders(false) }
         let wakeUps = WakeUps(stage, from: 10, to: 99)
@@ -419,12 +419,12 @@ import Testing
     @Test func `a sink that tells of no reader is asked four times a second, whatever the others do`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(60, gray: 100))
-        let (told, polled) = (try stage.toldSink(), stage.sink(needsIdlePlaceholder: false))
-        for log in [told, polled] { log.setReaders(false) }
+        let (reporting, polled) = (try stage.reportingSink(), stage.sink(needsIdlePlaceholder: false))
+        for log in [reporting, polled] { log.setReaders(false) }
         let wakeUps = WakeUps(stage, from: 10, to: 20)
         stage.at(30) { polled.setReaders(true) }
         stage.end(at: 31)
-        try stage.run([told, polled])
+        try stage.run([reporting, polled])
         #expect((39...40).contains(wakeUps.count ?? 0), "\(String(describing: wakeUps.count))")
         let first = try #require(polled.shots.first { $0.gray == 100 })
         #expect(first.time > 30 && first.time < 30.3, "\(first.time)")
@@ -432,7 +432,7 @@ import Testing
 
     @Test func `a loopback gets two placeholders a second, and nothing else wakes the loop`() throws {
         let stage = try Stage()
-        let log = try stage.toldSink(needsIdlePlaceholder: true)
+        let log = try stage.reportingSink(needsIdlePlaceholder: true)
         log.setReaders(false)
         let wakeUps = WakeUps(stage, from: 10, to: 20)
         stage.end(at: 21)
@@ -460,7 +460,7 @@ import Testing
 
     @Test func `settings and requests reach a loop at rest`() throws {
         let stage = try Stage()
-        let (log, mailbox, capture) = (try stage.toldSink(), stage.mailbox, FakeCapture())
+        let (log, mailbox, capture) = (try stage.reportingSink(), stage.mailbox, FakeCapture())
         log.setReaders(false)
         stage.at(10) { mailbox.change { $0.isPaused = true } }
         stage.at(30) { mailbox.requestCapture(capture) }
@@ -477,7 +477,7 @@ import Testing
 
     @Test func `a recording goes on while the picture is paused and nobody watches`() throws {
         let stage = try Stage()
-        let (log, mailbox, clock) = (try stage.toldSink(), stage.mailbox, stage.clock)
+        let (log, mailbox, clock) = (try stage.reportingSink(), stage.mailbox, stage.clock)
         log.setReaders(false)
         let recorder = try Recorder(
             path: scratch.path("paused.mkv"), layout: Stage.layout, rate: 2, now: { clock.now })
@@ -497,7 +497,7 @@ import Testing
     @Test func `a loop at rest notifies the watchdog in time`() throws {
         let stage = try Stage()
         stage.watchdogDelay = 5_000_000_000
-        let log = try stage.toldSink()
+        let log = try stage.reportingSink()
         log.setReaders(false)
         let wakeUps = WakeUps(stage, from: 10, to: 60)
         stage.end(at: 61)

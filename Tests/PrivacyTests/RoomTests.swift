@@ -113,6 +113,12 @@ import Testing
         #"{"kind": "effect", "mode": "grey", "behind": true}, {"kind": "background", "mode": "color"}"#,
     ]
 
+    /// A compositor of a mask, with the model of people who are red.
+    private func compositor(_ text: String, in scratch: ScratchFolder) throws -> Compositor {
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        return Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+    }
+
     @Test(arguments: hiding, [false, true])
     func `a background mask hides the room in each frame, with a model and without`(
         layers: String, isMissing: Bool
@@ -150,8 +156,7 @@ import Testing
     ])
     func `people beyond the largest are hidden where that is asked for`(text: String, isShown: Bool) throws {
         let scratch = try ScratchFolder()
-        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
-        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var compositor = try compositor(text, in: scratch)
         var canvas = Canvas(Self.layout)
         for number in 0..<20 {
             let large = Person(x: 60 + 2 * number, y: 120, side: 200, isPatterned: true)
@@ -193,8 +198,7 @@ import Testing
         text: String, later: Int
     ) throws {
         let scratch = try ScratchFolder()
-        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
-        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var compositor = try compositor(text, in: scratch)
         var canvas = Canvas(Self.layout)
         for number in 0..<30 {
             let main = Person(x: 40 + 3 * number, y: 120, side: 200, isPatterned: true)
@@ -214,8 +218,7 @@ import Testing
         ])
     func `a cat is nobody, even if its face is the largest`(text: String) throws {
         let scratch = try ScratchFolder()
-        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
-        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var compositor = try compositor(text, in: scratch)
         var canvas = Canvas(Self.layout)
         let main = Person(x: 100, y: 120, side: 200, isPatterned: true)
         let other = Person(x: 480, y: 40, side: 100, isPatterned: true)
