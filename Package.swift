@@ -66,6 +66,10 @@ let noUnwinding: [LinkerSetting] = [
         }, .when(configuration: .release))
 ]
 
+/// Leaves Swift's runtime out of a program without Swift: 5.5 MB, which come with the object file that Swift adds to
+/// every program (docs/workarounds.md).
+let withoutSwift: [LinkerSetting] = [.unsafeFlags(["-nostartfiles"], .when(configuration: .release))]
+
 let package = Package(
     name: "guise",
     products: [
@@ -91,7 +95,7 @@ let package = Package(
         // Reads the art of masks in a process of its own: strangers' art may crash it.
         .executableTarget(
             name: "guise-art", dependencies: ["CArt", "CPictures", "CGLTF", "CSeccomp", "CCairo", "CRsvg"],
-            linkerSettings: smallSettings),
+            linkerSettings: smallSettings + withoutSwift),
         // The system service that presents the camera: few lines, because it starts as root.
         .target(name: "CCamera", dependencies: ["CSeccomp"], linkerSettings: [.linkedLibrary("systemd")]),
         .target(name: "CSeccomp", linkerSettings: [.linkedLibrary("seccomp")]),
@@ -109,7 +113,9 @@ let package = Package(
             name: "guise-objects", dependencies: ["CObjects", "CSeccomp"],
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             // Named one by one: the pkg-config file pulls in 375 shared libraries.
-            linkerSettings: smallSettings + [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_features2d")]),
+            linkerSettings: smallSettings + withoutSwift + [
+                .linkedLibrary("opencv_core"), .linkedLibrary("opencv_features2d"),
+            ]),
 
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
         .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
