@@ -141,7 +141,7 @@ install: build sample outline
 	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
 	install -D $(guise)-objects "$(DESTDIR)$(PREFIX)/libexec/guise/guise-objects"
 	mkdir -p "$(share)" && cd "$(share)" && rm -rf $(shared)
-	cp -r $(shared) "$(share)"
+	cp -r $(shared) "$(share)" && rm -rf "$(share)/samples/axe"
 	install -D -m 644 debian/guise.svg "$(icon)"
 	install -D -m 644 debian/guise.metainfo.xml "$(metainfo)"
 	install -D -m 644 debian/guise.desktop "$(launcher)"

@@ -21,6 +21,8 @@ extension EndToEnd {
             }
             try make("install")
             #expect(scratch.names(in: shared).contains("Masks") && scratch.names(in: shared).contains("Things"))
+            // The test's own, which users have no use for.
+            #expect(!scratch.names(in: "\(shared)/samples").contains("axe"))
             let launcher = try scratch.read("my home/.local/share/applications/guise.desktop")
             #expect(String(decoding: launcher, as: UTF8.self).contains("\nExec=\"/my home/.local/bin/guise\" page\n"))
             try scratch.write("old", "\(shared)/Masks/old/mask.json")
