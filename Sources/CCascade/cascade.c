@@ -90,12 +90,53 @@ static int others(const int32_t *window, const float *scales, const struct ccasc
     return evaluate(other, window, scales, trees, threshold, margins);
 }
 
+/// The sum of each lane and those before it, and of what came before.
+static inline __m256i running(__m256i values, __m256i before) {
+    values = _mm256_add_epi32(values, _mm256_slli_si256(values, 4));
+    values = _mm256_add_epi32(values, _mm256_slli_si256(values, 8));
+    // Shifts keep each half of a vector by itself.
+    const __m256i half = _mm256_permutevar8x32_epi32(values, _mm256_set1_epi32(3));
+    values = _mm256_add_epi32(values, _mm256_blend_epi32(_mm256_setzero_si256(), half, 0xf0));
+    return _mm256_add_epi32(values, before);
+}
+
+static inline __m256i last(__m256i values) { return _mm256_permutevar8x32_epi32(values, _mm256_set1_epi32(7)); }
+
+/// Adds to eight entries what is above them.
+static inline void store(int32_t *entries, intptr_t above, __m256i sums) {
+    _mm256_storeu_si256((void *)entries, _mm256_add_epi32(sums, load(entries + above)));
+}
+
+static int add_pairs(const uint8_t *samples, int pairs, struct ccascade_rows rows, struct ccascade_sums *sums) {
+    __m256i sum = _mm256_set1_epi32(sums->sum), square = _mm256_set1_epi32(sums->square);
+    int i = 0;
+    for (; i + 8 <= pairs; i += 8) {
+        const __m256i words = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(samples + 2 * i)));
+        const __m256i second = _mm256_srli_epi32(words, 16);
+        sum = running(_mm256_madd_epi16(words, _mm256_set1_epi16(1)), sum);
+        store(rows.even + i, rows.above, sum);
+        store(rows.odd + i, rows.above, _mm256_sub_epi32(sum, second));
+        sum = last(sum);
+        if (rows.squares == 0) continue;
+        square = running(_mm256_madd_epi16(words, words), square);
+        store(rows.even + i + rows.squares, rows.above, square);
+        store(rows.odd + i + rows.squares, rows.above, _mm256_sub_epi32(square, _mm256_madd_epi16(second, second)));
+        square = last(square);
+    }
+    sums->sum = _mm256_cvtsi256_si32(sum);
+    sums->square = _mm256_cvtsi256_si32(square);
+    return i;
+}
+
 #pragma clang attribute pop
+
+ccascade_add_pairs ccascade_adder(void) { return __builtin_cpu_supports("avx2") ? add_pairs : 0; }
 
 ccascade_stage ccascade_kernel(int most_nodes, int are_pairs) {
     if (most_nodes > ccascade_max_nodes || !__builtin_cpu_supports("avx2")) return 0;
     return are_pairs ? pairs : most_nodes == 1 ? stumps : others;
 }
 #else
+ccascade_add_pairs ccascade_adder(void) { return 0; }
 ccascade_stage ccascade_kernel(int most_nodes, int are_pairs) { return 0; }
 #endif

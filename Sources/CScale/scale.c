@@ -145,10 +145,54 @@ static void interpolate(const uint8_t *pixels, intptr_t stride, uint64_t across,
     _mm256_storeu_si256((void *)out, _mm256_permute4x64_epi64(packed, 0xd8));
 }
 
+/// `count` samples between two rows, 256 times each, less 32768: as many fit in 16 bits with a sign.
+static inline void mix_rows(const uint8_t *upper, const uint8_t *lower, int below, int count, int16_t *out) {
+    const __m256i above = _mm256_set1_epi16(256 - below), under = _mm256_set1_epi16(below);
+    int i = 0;
+    for (; i + 16 <= count; i += 16) {
+        const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(upper + i)));
+        const __m256i b = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(lower + i)));
+        const __m256i sum = _mm256_add_epi16(_mm256_mullo_epi16(a, above), _mm256_mullo_epi16(b, under));
+        _mm256_storeu_si256((void *)(out + i), _mm256_xor_si256(sum, _mm256_set1_epi16(INT16_MIN)));
+    }
+    for (; i < count; i++) out[i] = upper[i] * (256 - below) + lower[i] * below - 32768;
+}
+
+static inline int pair(const int16_t *mixed, int32_t start) {
+    int both;
+    memcpy(&both, mixed + start, sizeof both);
+    return both;
+}
+
+static void interpolate_row(const uint8_t *upper, const uint8_t *lower, int below, const struct cscale_taps *taps,
+                            int16_t *mixed, uint8_t *out) {
+    const int count = taps->count, first = taps->starts[0], last = taps->starts[count - 1];
+    // The last one's right neighbour may lie outside of the row; then its weight is 0.
+    const int right = (taps->weights[count - 1] >> 16) != 0;
+    mix_rows(upper + first, lower + first, below, last + 1 + right - first, mixed);
+    mixed[last + 1 + right - first] = 0;
+    mixed -= first;
+    const __m256i half = _mm256_set1_epi32((32768 << 8) + 32768);
+    for (int i = 0; i < count; i += 8) {
+        const int32_t *at = taps->starts + i;
+        // Loads of single pairs: a gather is slower on many processors.
+        const __m256i pairs = _mm256_setr_epi32(pair(mixed, at[0]), pair(mixed, at[1]), pair(mixed, at[2]),
+                                                pair(mixed, at[3]), pair(mixed, at[4]), pair(mixed, at[5]),
+                                                pair(mixed, at[6]), pair(mixed, at[7]));
+        const __m256i sum = _mm256_madd_epi16(pairs, load(taps->weights + i));
+        const __m256i samples = _mm256_srli_epi32(_mm256_add_epi32(sum, half), 16);
+        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(samples), _mm256_extracti128_si256(samples, 1));
+        const __m128i bytes = _mm_packus_epi16(words, words);
+        if (i + 8 <= count) _mm_storel_epi64((void *)(out + i), bytes);
+        else memcpy(out + i, &bytes, count - i);
+    }
+}
+
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
-    static const struct cscale_kernels kernels = {gather, filter, mix, mix_packed, pack, interpolate};
+    static const struct cscale_kernels kernels = {gather, filter,      mix,            mix_packed,
+                                                  pack,   interpolate, interpolate_row};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

@@ -89,8 +89,9 @@ public struct Tracker: ~Copyable {
     private static let tilesCrowd = 30.0
     /// Tiles scanned per second beside a known face for `entranceDuration` after something else moved.
     private static let tilesEntered = 10.0
-    /// The number of tiles scanned for human faces per tile for cats.
-    private static let tilesPerCats = 5
+    /// The number of tiles scanned for human faces per tile for cats, and that while `isThorough`, when four times as
+    /// many are scanned: nobody hides a cat.
+    private static let (tilesPerCats, thoroughTilesPerCats) = (5, 20)
     /// The budget of detector runs per second, with at least one per frame: scans of a tile, or examinations of a
     /// candidate, which cost about as much. `maxRuns` is the maximum per frame, except for the first.
     private static let runsPerSecond = 30.0
@@ -130,7 +131,7 @@ public struct Tracker: ~Copyable {
     private static let tilesThoroughBusy = 180.0
     /// Tiles searched per second while `isThorough` in a crowd. Of 406 faces in one, 120 tiles leave none bare, 90
     /// tiles 3, and 60 tiles 12.
-    private static let tilesThoroughCrowd = 120.0
+    private static let tilesThoroughCrowd = 105.0
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
@@ -581,7 +582,7 @@ public struct Tracker: ~Copyable {
             if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
                 lastExamination = seconds
                 examine(pendingCandidates.removeFirst(), luma, seconds)
-            } else if tiles > 0, tilesSinceCats >= Self.tilesPerCats, !isFirstPass {
+            } else if tiles > 0, tilesSinceCats >= tilesPerCats, !isFirstPass {
                 tilesSinceCats = 0
                 tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
@@ -606,6 +607,8 @@ public struct Tracker: ~Copyable {
             if let region = scheduler?.repeatLarge(tile) { addCandidates(luma, in: region) }
         }
     }
+
+    private var tilesPerCats: Int { isThorough ? Self.thoroughTilesPerCats : Self.tilesPerCats }
 
     /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {

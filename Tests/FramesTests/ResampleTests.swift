@@ -35,12 +35,12 @@ private struct Scene {
         Double(samples[max(0, min(y, height - 1)) * rowStride + max(0, min(x, width - 1)) * pixelStride])
     }
 
-    func patch(_ map: Affine, side: Int, over start: [UInt8]? = nil) -> [UInt8] {
+    func patch(_ map: Affine, side: Int, over start: [UInt8]? = nil, mayBeWide: Bool = true) -> [UInt8] {
         var patch = start ?? Array(repeating: 0, count: side * side)
         var span = patch.mutableSpan
         let luma = LumaView(
             samples: samples.span, width: width, height: height, pixelStride: pixelStride, rowStride: rowStride)
-        resample(luma, by: map, into: &span, width: side, height: side)
+        resample(luma, by: map, into: &span, width: side, height: side, mayBeWide: mayBeWide)
         return patch
     }
 
@@ -86,6 +86,19 @@ struct ResampleTests {
                 // factors this costs some accuracy of the mean.
                 #expect(mean <= 1.2, "scale \(scale) roll \(roll) at \(center): \(mean) levels in the mean")
                 #expect(errors.max() ?? 0 <= 25, "scale \(scale) roll \(roll) at \(center)")
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2], [Float(0.5), 1, 1.43, 2.2, 4.7, 21])
+    func `upright patches are the same without AVX2`(pixelStride: Int, scale: Float) {
+        let scene = Scene(width: 480, height: 301, pixelStride: pixelStride, detail: scale)
+        for side in [1, 37, 160] {
+            for center in [Point(240.3, 150.8), Point(470, 8)] {
+                let map = region(scale: scale, roll: 0, center: center, side: side)
+                let wide = scene.patch(map, side: side)
+                #expect(Set(wide).count > 1 || side == 1)
+                #expect(wide == scene.patch(map, side: side, mayBeWide: false), "\(side) pixels at \(center)")
             }
         }
     }

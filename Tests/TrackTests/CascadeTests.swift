@@ -86,6 +86,8 @@ struct CascadeTests {
             for picture in pictures {
                 var dense = Integral(maxWidth: room, maxHeight: 160, planes: cascade.planes)
                 var split = Integral(maxWidth: room, maxHeight: 160, planes: cascade.planes, isSplit: true)
+                var narrow = Integral(
+                    maxWidth: room, maxHeight: 160, planes: cascade.planes, isSplit: true, mayBeWide: false)
                 let every = cascade.program(for: dense)
                 let second = cascade.program(for: split)
                 // Scaled, so that levels of several widths are filled over each other.
@@ -95,9 +97,13 @@ struct CascadeTests {
                     let part = PixelRect(x: 0, y: 0, width: width, height: height)
                     let areFilled = picture.view {
                         let first = dense.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
-                        return first && split.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
+                        let second = split.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
+                        return first && second
+                            && narrow.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
                     }
                     try #require(areFilled)
+                    let unlike = differences(split, narrow)
+                    #expect(unlike == 0, "entries that differ without AVX2, of \(width) columns")
                     let (columns, rows) = every.windows(of: dense)
                     #expect(second.windows(of: split) == (columns, rows))
                     for y in 0..<rows {
@@ -127,6 +133,19 @@ struct CascadeTests {
                 #expect(compared > 2000 && deepest > 3 && hits > 0)
             }
         }
+    }
+
+    /// The number of entries that differ between two integrals of one size.
+    private func differences(_ a: borrowing Integral, _ b: borrowing Integral) -> Int {
+        var count = 0
+        for plane in 0..<a.planes.rawValue {
+            for y in 0...a.height {
+                for x in 0...a.width where a.entry(plane: plane, x: x, y: y) != b.entry(plane: plane, x: x, y: y) {
+                    count += 1
+                }
+            }
+        }
+        return count
     }
 
     private func scan(

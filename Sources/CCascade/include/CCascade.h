@@ -45,4 +45,26 @@ typedef int (*ccascade_stage)(const int32_t *_Nonnull window, const float *_Nonn
 /// - are_pairs: whether each tree has two nodes, of which one branch of the first leads to the second.
 /// Returns NULL if the processor can't run it, or if trees have more than `ccascade_max_nodes`.
 ccascade_stage _Nullable ccascade_kernel(int most_nodes, int are_pairs);
+
+/// A row of an integral whose even columns are stored first.
+struct ccascade_rows {
+    /// The entries of the first pair's second and first sample.
+    int32_t *_Nonnull even, *_Nonnull odd;
+    /// Entries from this row to the one above it.
+    intptr_t above;
+    /// Entries from the sums to the sums of squares; 0: there are none.
+    intptr_t squares;
+};
+
+/// The sum of a row's samples, and of their squares.
+struct ccascade_sums {
+    int32_t sum, square;
+};
+
+/// Adds pairs of samples to a row, and to the sums. Returns how many: whole groups of eight.
+typedef int (*ccascade_add_pairs)(const uint8_t *_Nonnull samples, int pairs, struct ccascade_rows rows,
+                                  struct ccascade_sums *_Nonnull sums);
+
+/// Returns NULL if the processor can't run it.
+ccascade_add_pairs _Nullable ccascade_adder(void);
 #endif

@@ -33,6 +33,15 @@ struct cscale_rows {
     int second_weight;
 };
 
+/// Where each sample of an output row lies in two input rows.
+struct cscale_taps {
+    int count;
+    /// The left one of each output's two input samples, ascending; up to the next multiple of 8.
+    const int32_t *_Nonnull starts;
+    /// The weights of the left and right input sample in 256ths, 16 bits each, the left one's lowest; likewise.
+    const uint32_t *_Nonnull weights;
+};
+
 struct cscale_kernels {
     /// Collects every second or fourth byte.
     void (*_Nonnull gather)(const uint8_t *_Nonnull bytes, int step, int count, uint8_t *_Nonnull out);
@@ -54,6 +63,11 @@ struct cscale_kernels {
     /// are the weights of four neighbours in 64ths, 16 bits each, the first one's lowest.
     void (*_Nonnull interpolate)(const uint8_t *_Nonnull pixels, intptr_t stride, uint64_t across, uint64_t down,
                                  uint8_t *_Nonnull out);
+    /// Interpolates a row between two rows, of which the lower one's weight is `below` 256ths. `mixed` has room for the
+    /// input samples from the first one that is needed to the last, and one more.
+    void (*_Nonnull interpolate_row)(const uint8_t *_Nonnull upper, const uint8_t *_Nonnull lower, int below,
+                                     const struct cscale_taps *_Nonnull taps, int16_t *_Nonnull mixed,
+                                     uint8_t *_Nonnull out);
 };
 
 /// The kernels; NULL if the processor can't run them.

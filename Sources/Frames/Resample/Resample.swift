@@ -12,8 +12,10 @@ import SystemKit
 ///   - map: from the patch's pixels to the picture's. The patch is left unchanged if the map is not finite or exceeds
 ///     any picture.
 ///   - patch: `width * height` samples, row by row.
+///   - mayBeWide: whether AVX2 may be used, with the same result.
 public func resample(
-    _ picture: borrowing LumaView, by map: Affine, into patch: inout MutableSpan<UInt8>, width: Int, height: Int
+    _ picture: borrowing LumaView, by map: Affine, into patch: inout MutableSpan<UInt8>, width: Int, height: Int,
+    mayBeWide: Bool = true
 ) {
     precondition(width >= 0 && height >= 0 && patch.count >= width * height, "the patch needs width * height samples")
     let wildest = max(max(abs(map.a), abs(map.b)), max(abs(map.c), abs(map.d)))
@@ -35,7 +37,8 @@ public func resample(
                     case 2: unsafe cells.fill(from: samples, pixelStride: 2)
                     default: unsafe cells.fill(from: samples, pixelStride: picture.pixelStride)
                     }
-                    unsafe cells.interpolate(into: patch + (top &* width &+ left), tile, map, patchStride: width)
+                    unsafe cells.interpolate(
+                        into: patch + (top &* width &+ left), tile, map, patchStride: width, mayBeWide: mayBeWide)
                 }
             }
         }
@@ -203,7 +206,7 @@ private struct Cells {
     /// Interpolates a tile bilinearly, in 16.16 fixed point with 8 bits of weight.
     /// Mutating, so that the cells are read in place and not from a copy.
     mutating func interpolate(
-        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int
+        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int, mayBeWide: Bool
     ) {
         // From the tile's pixels to cells.
         let size = Float(factor)
@@ -225,6 +228,10 @@ private struct Cells {
         }
         let (w, h) = (tile.width - 1, tile.height - 1)
         guard isInside(0, 0), isInside(w, 0), isInside(0, h), isInside(w, h) else { return }
+        if mayBeWide, right.x > 0, right.y == 0, down.x == 0 {
+            let first = (start.x, start.y)
+            return unsafe interpolateUpright(into: patch, tile, first, right.x, down.y, patchStride: patchStride)
+        }
         unsafe samples.span.withUnsafeBufferPointer { cells in
             guard let cells = cells.baseAddress else { return }
             for row in 0..<tile.height {
@@ -244,6 +251,46 @@ private struct Cells {
                     x += right.x
                     y += right.y
                     column += 1
+                }
+            }
+        }
+    }
+
+    /// Interpolates a tile that is not rotated: all its rows have the same columns of cells.
+    /// - Parameters:
+    ///   - first: the first pixel's position, in cells of 16.16 fixed point.
+    ///   - right: the step from one pixel to the next.
+    ///   - down: the step from one row to the next.
+    private mutating func interpolateUpright(
+        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ first: (x: Int, y: Int), _ right: Int,
+        _ down: Int, patchStride: Int
+    ) {
+        var starts = [32 of Int32](repeating: 0)
+        var weights = [32 of UInt32](repeating: 0)
+        for column in 0..<tileSide {
+            // Beyond the tile the last pixel is repeated.
+            let x = first.x &+ min(column, tile.width - 1) &* right
+            starts[column] = Int32(truncatingIfNeeded: x &>> 16)
+            weights[column] = rowWeights(right: Int32(truncatingIfNeeded: x &>> 8 & 255))
+        }
+        var mixed = [129 of Int16](repeating: 0)
+        var scratch = mixed.mutableSpan
+        unsafe scratch.withUnsafeMutableBufferPointer { mixed in
+            unsafe starts.span.withUnsafeBufferPointer { starts in
+                unsafe weights.span.withUnsafeBufferPointer { weights in
+                    unsafe samples.span.withUnsafeBufferPointer { cells in
+                        guard let starts = starts.baseAddress, let weights = weights.baseAddress,
+                            let cells = cells.baseAddress
+                        else { return }
+                        let taps = unsafe RowTaps(count: tile.width, starts: starts, weights: weights)
+                        for row in 0..<tile.height {
+                            let y = first.y &+ row &* down
+                            let upper = unsafe cells + (y &>> 16) &* cellSide
+                            let rows = unsafe RowPair(
+                                upper, upper + cellSide, lowerWeight: Int32(truncatingIfNeeded: y &>> 8 & 255))
+                            unsafe interpolateRow(rows, taps, mixed: mixed, into: patch + row &* patchStride)
+                        }
+                    }
                 }
             }
         }

@@ -1,3 +1,4 @@
+import CCascade
 import Frames
 import SystemKit
 
@@ -34,9 +35,15 @@ import SystemKit
     package private(set) var height = 0
 
     let entries: UnsafeMutablePointer<Int32>
-    private let rows: UnsafeMutablePointer<UInt16>
-    private let columns: UnsafeMutablePointer<LinearTap>
+    /// The columns of the picture from which each column of the level is interpolated.
+    private let starts: UnsafeMutablePointer<Int32>
+    private let weights: UnsafeMutablePointer<UInt32>
+    private let mixed: UnsafeMutableBufferPointer<Int16>
+    /// Two rows of the level.
     private let pixels: UnsafeMutablePointer<UInt8>
+    /// Adds a row in groups on processors with AVX2; nil on others.
+    private let addPairs: ccascade_add_pairs?
+    private let mayBeWide: Bool
 
     /// Groups of windows are loaded together, so some entries beyond the last one are read and ignored.
     private static let overrun = 64
@@ -47,7 +54,7 @@ import SystemKit
         var second: Int32
         var weight: Int32
 
-        init(_ index: Int = 0, scale: Double = 1, limit: Int = 1) {
+        init(_ index: Int, scale: Double, limit: Int) {
             let at = scale * (Double(index) + 0.5) - 0.5
             let whole = at.rounded(.down)
             let inside = whole >= 0 && Int(whole) < limit - 1
@@ -63,7 +70,8 @@ import SystemKit
     ///   - maxHeight: the largest height of a level, samples, at least 1.
     ///   - isSplit: whether rows store their even columns first, for cascades that only evaluate windows at even
     ///     columns.
-    package init(maxWidth: Int, maxHeight: Int, planes: Planes, isSplit: Bool = false) {
+    ///   - mayBeWide: whether to use AVX2 if the processor has it; the results are the same.
+    package init(maxWidth: Int, maxHeight: Int, planes: Planes, isSplit: Bool = false, mayBeWide: Bool = true) {
         precondition(!isSplit || planes != .tilted, "tilted sums cannot be split")
         precondition(
             maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14,
@@ -75,18 +83,25 @@ import SystemKit
         let count = planeSize * planes.rawValue + Self.overrun
         unsafe entries = .allocate(capacity: count)
         unsafe entries.initialize(repeating: 0, count: count)
-        unsafe rows = .allocate(capacity: maxWidth * 2)
-        unsafe rows.initialize(repeating: 0, count: maxWidth * 2)
-        unsafe columns = .allocate(capacity: maxWidth)
-        unsafe columns.initialize(repeating: LinearTap(), count: maxWidth)
+        let columns = (maxWidth + 7) / 8 * 8
+        unsafe starts = .allocate(capacity: columns)
+        unsafe starts.initialize(repeating: 0, count: columns)
+        unsafe weights = .allocate(capacity: columns)
+        unsafe weights.initialize(repeating: 0, count: columns)
+        // Levels are seldom reduced to less than half: others are interpolated without it.
+        unsafe mixed = .allocate(capacity: maxWidth * 2 + 2)
+        unsafe mixed.initialize(repeating: 0)
         unsafe pixels = .allocate(capacity: maxWidth * 2)
         unsafe pixels.initialize(repeating: 0, count: maxWidth * 2)
+        self.mayBeWide = mayBeWide
+        unsafe addPairs = mayBeWide && isSplit ? ccascade_adder() : nil
     }
 
     deinit {
         unsafe entries.deallocate()
-        unsafe rows.deallocate()
-        unsafe columns.deallocate()
+        unsafe starts.deallocate()
+        unsafe weights.deallocate()
+        unsafe mixed.deallocate()
         unsafe pixels.deallocate()
     }
 
@@ -104,32 +119,26 @@ import SystemKit
         (width, height) = (part.width, part.height)
         clearEdges()
         let same = levelWidth == picture.width && levelHeight == picture.height
-        if !same { placeColumns(of: part, in: levelWidth, from: picture.width) }
+        if !same || picture.pixelStride != 1 { placeColumns(of: part, in: levelWidth, from: picture.width) }
         let scaleY = 1 / (Double(levelHeight) / Double(picture.height))
         let (rowStride, pixelStride) = (picture.rowStride, picture.pixelStride)
         unsafe picture.samples.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return }
-            // The rows of the picture that are in the two scratch rows.
-            var held = (top: -1, bottom: -1)
+            let taps = unsafe RowTaps(count: part.width, starts: starts, weights: weights)
+            var above = unsafe UnsafePointer(pixels)
             for y in 0..<part.height {
-                let line = unsafe pixels + (y & 1) * maxWidth
-                if same {
-                    let source = unsafe base + (part.y + y) * rowStride + part.x * pixelStride
-                    for x in 0..<part.width { unsafe line[x] = source[x * pixelStride] }
+                var line = unsafe UnsafePointer(pixels + (y & 1) * maxWidth)
+                if same && pixelStride == 1 {
+                    unsafe line = base + (part.y + y) * rowStride + part.x
                 } else {
                     let tap = LinearTap(part.y + y, scale: scaleY, limit: picture.height)
-                    let (top, bottom) = (Int(tap.first), Int(tap.second))
-                    // The lower row becomes the upper one further down: a row keeps its scratch row by its parity.
-                    if held.top != top && held.bottom != top {
-                        unsafe resample(base + top * rowStride, pixelStride, into: slot(top))
-                    }
-                    if bottom != top && held.top != bottom && held.bottom != bottom {
-                        unsafe resample(base + bottom * rowStride, pixelStride, into: slot(bottom))
-                    }
-                    held = (top, bottom)
-                    unsafe blend(slot(top), slot(bottom), UInt32(tap.weight), into: line)
+                    let rows = unsafe RowPair(
+                        base + Int(tap.first) * rowStride, base + Int(tap.second) * rowStride,
+                        pixelStride: pixelStride, lowerWeight: tap.weight)
+                    unsafe interpolateRow(rows, taps, mixed: mayBeWide ? mixed : nil, into: pixels + (y & 1) * maxWidth)
                 }
-                unsafe add(row: y, line, above: pixels + ((y + 1) & 1) * maxWidth)
+                unsafe add(row: y, line, above: above)
+                unsafe above = line
             }
         }
         return true
@@ -145,8 +154,6 @@ import SystemKit
     @inline(__always)
     private func columnIndex(_ x: Int) -> Int { odd == 0 ? x : x >> 1 + (x & 1) * odd }
 
-    private func slot(_ row: Int) -> UnsafeMutablePointer<UInt16> { unsafe rows + (row & 1) * maxWidth }
-
     /// Clears the first row and column of every plane, the empty sums; a level of another width overwrites them.
     private func clearEdges() {
         for plane in 0..<planes.rawValue {
@@ -158,31 +165,16 @@ import SystemKit
 
     private func placeColumns(of part: PixelRect, in levelWidth: Int, from pictureWidth: Int) {
         let scale = 1 / (Double(levelWidth) / Double(pictureWidth))
-        for x in 0..<part.width { unsafe columns[x] = LinearTap(part.x + x, scale: scale, limit: pictureWidth) }
-    }
-
-    /// Scales one row of the picture horizontally; the results are 256 times the brightness.
-    private func resample(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
-        for x in 0..<width {
-            let column = unsafe columns[x]
-            let left = unsafe Int32(source[Int(column.first) * step])
-            let right = unsafe Int32(source[Int(column.second) * step])
-            unsafe row[x] = UInt16(truncatingIfNeeded: left &* (256 &- column.weight) &+ right &* column.weight)
-        }
-    }
-
-    private func blend(
-        _ top: UnsafeMutablePointer<UInt16>, _ bottom: UnsafeMutablePointer<UInt16>, _ weight: UInt32,
-        into out: UnsafeMutablePointer<UInt8>
-    ) {
-        for x in 0..<width {
-            let sum = unsafe UInt32(top[x]) &* (256 &- weight) &+ UInt32(bottom[x]) &* weight
-            unsafe out[x] = UInt8(truncatingIfNeeded: (sum &+ 32768) >> 16)
+        for x in 0..<(part.width + 7) / 8 * 8 {
+            // Beyond the part its last column is repeated.
+            let tap = LinearTap(part.x + min(x, part.width - 1), scale: scale, limit: pictureWidth)
+            unsafe starts[x] = tap.first
+            unsafe weights[x] = rowWeights(right: tap.weight)
         }
     }
 
     /// Adds a row to an integral whose even columns are stored first.
-    private func addSplit(row y: Int, _ line: UnsafeMutablePointer<UInt8>) {
+    private func addSplit(row y: Int, _ line: UnsafePointer<UInt8>) {
         let even = unsafe entries + (y + 1) * stride
         let odd = unsafe even + self.odd
         let (above, planeSize, hasSquares) = (-stride, planeSize, planes == .squares)
@@ -195,14 +187,21 @@ import SystemKit
             if hasSquares { unsafe entry[planeSize] = entry[planeSize &+ above] &+ square }
         }
         // A sample's column is one higher than its index: the first column is the empty sum.
-        for pair in 0..<width / 2 {
+        var first = 0
+        if let addPairs = unsafe addPairs {
+            let out = unsafe ccascade_rows(even: even + 1, odd: odd, above: above, squares: hasSquares ? planeSize : 0)
+            var sums = ccascade_sums(sum: 0, square: 0)
+            first = unsafe Int(addPairs(line, Int32(width / 2), out, &sums))
+            (sum, square) = (sums.sum, sums.square)
+        }
+        for pair in first..<width / 2 {
             unsafe setEntry(2 &* pair, at: odd + pair)
             unsafe setEntry(2 &* pair &+ 1, at: even + pair + 1)
         }
         if width & 1 != 0 { unsafe setEntry(width - 1, at: odd + width / 2) }
     }
 
-    private func add(row y: Int, _ line: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+    private func add(row y: Int, _ line: UnsafePointer<UInt8>, above: UnsafePointer<UInt8>) {
         guard odd == 0 else { return unsafe addSplit(row: y, line) }
         let out = unsafe entries + (y + 1) * stride + 1
         let upper = unsafe out - stride
@@ -227,7 +226,7 @@ import SystemKit
 
     /// Adds a row to the tilted sum: T(x, y) = T(x-1, y-1) + T(x+1, y-1) - T(x, y-2) + I(x-1, y-1) + I(x-1, y-2),
     /// reduced accordingly at the left and right edges.
-    private func tilt(row y: Int, _ line: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+    private func tilt(row y: Int, _ line: UnsafePointer<UInt8>, above: UnsafePointer<UInt8>) {
         let out = unsafe entries + 2 * planeSize + (y + 1) * stride
         let upper = unsafe out - stride
         guard y > 0 else {
