@@ -1,25 +1,29 @@
 import Frames
-import SystemKit
 
 /// A detector of scene changes: a cut in a clip, another camera, a lid that is opened.
 ///
-/// Two consecutive frames look alike however people move and the light changes; frames of two scenes do not. Each frame
-/// is reduced to a coarse grid of means and compared with the previous one by correlation, which ignores brightness
-/// and contrast. Black bars beside or above the scene are left out: they are alike in all scenes.
+/// Each frame is reduced to a coarse grid of means. Two consecutive frames of a scene have the same texture at the same
+/// place, except where something moves or covers it; frames of two scenes have it nowhere, however alike they are in
+/// composition and light. So small windows of the grid are compared one by one, by correlation, which ignores
+/// brightness and contrast, and each counts the same, however strong its edges are. Windows that are plain in both
+/// frames say nothing, nor do black bars beside or above the scene.
 struct SceneCut: ~Copyable {
-    private static let columns = 24
-    private static let rows = 14
-    /// Samples per cell, across and down.
-    private static let samples = 3
-    /// The correlation above which consecutive frames show the same scene; across cuts it is lower.
-    private static let alike: Float = 0.6
-    /// The standard deviation of the grid, in grey levels, below which a picture is too dark or plain to compare.
-    private static let plain: Float = 2
+    /// Cells of the grid: so many that a window is smaller than a head, and so few that a head's movement between two
+    /// frames is less than a window.
+    private static let (columns, rows) = (36, 21)
+    /// Samples per cell, across and down: the noise of a dim picture is a quarter in their mean.
+    private static let samples = 4
+    /// The mean correlation of the windows above which consecutive frames show the same scene; across cuts it is lower.
+    private static let alike: Float = 0.3
+    /// The variance of a window's cells, in grey levels squared, above which it has texture: more than noise has.
+    private static let texture: Float = 16
+    /// The variance of rounding, added to that of windows: they are not alike by chance where one is plain.
+    private static let rounding: Float = 1
+    /// The number of windows with texture below which a picture is too dark or plain to compare: a small thing that
+    /// comes or goes before a plain wall has fewer.
+    private static let fewest = columns * rows / 16
     /// The range of grey levels in a row or column of the grid that is a bar.
     private static let barRange: Float = 2
-    /// The smallest scene between bars, in cells of the grid; less is compared as a whole. An upright clip in a wide
-    /// picture is a third of it.
-    private static let (minColumns, minRows) = (columns / 4, rows / 4)
 
     private var last = [Float](repeating: 0, count: columns * rows)
     private var fresh = [Float](repeating: 0, count: columns * rows)
@@ -35,42 +39,53 @@ struct SceneCut: ~Copyable {
         measure(luma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
-        guard !isFirst else { return false }
+        return !isFirst && likeness() < Self.alike
+    }
+
+    /// The mean correlation of the windows with texture, of three by three cells; 1 if there are too few.
+    private func likeness() -> Float {
         let (columns, rows) = cellsBetweenBars()
-        var (a, b, aa, bb, ab) = (Float(0), Float(0), Float(0), Float(0), Float(0))
-        for row in rows {
+        var (sum, count) = (Float(0), 0)
+        for row in rows.dropFirst().dropLast() {
+            // Sums over the window's columns: both frames' cells, their squares and their product.
+            var (left, middle) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
             for column in columns {
-                let (x, y) = (last[row * Self.columns + column], fresh[row * Self.columns + column])
-                (a, b, aa, bb, ab) = (a + x, b + y, aa + x * x, bb + y * y, ab + x * y)
+                var right = SIMD8<Float>.zero
+                for cell in stride(
+                    from: (row - 1) * Self.columns + column, through: (row + 1) * Self.columns + column,
+                    by: Self.columns)
+                {
+                    let (x, y) = (last[cell], fresh[cell])
+                    right += SIMD8(x, y, x * x, y * y, x * y, 0, 0, 0)
+                }
+                let mean = (left + middle + right) / 9
+                (left, middle) = (middle, right)
+                guard column > columns.lowerBound + 1 else { continue }
+                let (before, now) = (mean[2] - mean[0] * mean[0], mean[3] - mean[1] * mean[1])
+                guard max(before, now) > Self.texture else { continue }
+                sum += (mean[4] - mean[0] * mean[1]) / ((before + Self.rounding) * (now + Self.rounding)).squareRoot()
+                count += 1
             }
         }
-        // Sums of squares about the mean; those of 336 grey levels are exact enough in 24 bits.
-        let count = Float(rows.count * columns.count)
-        let (before, now, both) = (aa - a * a / count, bb - b * b / count, ab - a * b / count)
-        // If either frame is plain, it is a cut if the other is not.
-        let plain = Self.plain * Self.plain * count
-        guard before > plain, now > plain else { return (before > plain) != (now > plain) }
-        return both < Self.alike * (before * now).squareRoot()
+        return count < Self.fewest ? 1 : sum / Float(count)
     }
 
     /// The columns and rows of the grid between the bars of both frames.
     private func cellsBetweenBars() -> (columns: Range<Int>, rows: Range<Int>) {
         let (columns, rows) = (0..<Self.columns, 0..<Self.rows)
-        let inner = Self.trim(rows, to: Self.minRows) { row in
-            isBar(columns.lazy.map { row * Self.columns + $0 })
-        }
-        let middle = Self.trim(columns, to: Self.minColumns) { column in
-            isBar(inner.lazy.map { $0 * Self.columns + column })
-        }
+        let inner = Self.trim(rows) { row in isBar(columns.lazy.map { row * Self.columns + $0 }) }
+        let middle = Self.trim(columns) { column in isBar(inner.lazy.map { $0 * Self.columns + column }) }
         return (middle, inner)
     }
 
-    /// The lines that remain without the bars at both ends, or all if fewer than a minimum would.
-    private static func trim(_ lines: Range<Int>, to minimum: Int, isBar: (Int) -> Bool) -> Range<Int> {
-        guard let first = lines.first(where: { !isBar($0) }), let last = lines.last(where: { !isBar($0) }),
-            last - first >= minimum - 1
-        else { return lines }
-        return first..<last + 1
+    /// The lines that remain without the bars at both ends, and without the next lines, which may be partly bars: the
+    /// edge of a bar is the same in all scenes.
+    private static func trim(_ lines: Range<Int>, isBar: (Int) -> Bool) -> Range<Int> {
+        guard let first = lines.first(where: { !isBar($0) }), let last = lines.last(where: { !isBar($0) }) else {
+            return lines.lowerBound..<lines.lowerBound
+        }
+        let start = first == lines.lowerBound ? first : first + 1
+        return start..<max(start, last + 1 == lines.upperBound ? last + 1 : last)
     }
 
     /// Whether these cells have one grey level, the same in both frames.
@@ -84,18 +99,19 @@ struct SceneCut: ~Copyable {
     }
 
     private mutating func measure(_ luma: borrowing LumaView) {
-        let (cell, down) = (luma.width / Self.columns, luma.height / Self.rows)
+        let (across, down) = (luma.width / Self.columns, luma.height / Self.rows)
         for row in 0..<Self.rows {
             for column in 0..<Self.columns {
                 var sum = 0
                 for y in 0..<Self.samples {
                     let line = (row * down + (2 * y + 1) * down / (2 * Self.samples)) * luma.rowStride
                     for x in 0..<Self.samples {
-                        let at = column * cell + (2 * x + 1) * cell / (2 * Self.samples)
+                        let at = column * across + (2 * x + 1) * across / (2 * Self.samples)
                         sum += Int(luma.samples[line + at * luma.pixelStride])
                     }
                 }
-                fresh[row * Self.columns + column] = Float(sum) / Float(Self.samples * Self.samples)
+                // About the middle grey: sums of squares stay exact.
+                fresh[row * Self.columns + column] = Float(sum) / Float(Self.samples * Self.samples) - 128
             }
         }
     }

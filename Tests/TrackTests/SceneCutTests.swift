@@ -87,6 +87,57 @@ struct SceneCutTests {
         #expect(cuts >= 7)
     }
 
+    /// A head and shoulders before a wall, which are the same for all seeds, with bars above and below. Small blobs,
+    /// the things in the room and the features of the face, differ from seed to seed.
+    /// - Parameter covered: columns at the left in front of which there is a dark hand.
+    private func portrait(_ seed: Int, bar: Int, shift: Int = 0, covered: Int = 0) -> Frame {
+        var frame = flat(16)
+        var bytes = frame.mutableBytes
+        let blobs = (0..<40).map { k in
+            let number = (seed * 31 + k * 17) % 97
+            return Point(Float(number * 61 % 97) / 97 * 320, Float((number * 53 + k * 29) % 89) / 89 * 180)
+        }
+        for y in bar..<180 - bar {
+            for x in 0..<320 {
+                let place = Point(Float(x - shift), Float(y))
+                let head = place - Point(160, 80)
+                let isPerson = Point(head.x / 45, head.y / 55).length < 1 || (y > 125 && abs(head.x) < Float(y - 85))
+                var value: Float = isPerson ? 70 : 170
+                for (k, blob) in blobs.enumerated() where (place - blob).length < 12 {
+                    value += k.isMultiple(of: 2) ? 30 : -30
+                }
+                bytes[y * 320 + x] = x < covered ? 40 : UInt8(max(0, min(255, value)))
+            }
+        }
+        return frame
+    }
+
+    @Test(arguments: [0, 20, 24])
+    func `two people in the same composition are two scenes`(bar: Int) {
+        var cut = SceneCut()
+        _ = take(&cut, portrait(2, bar: bar))
+        for seed in 3...9 {
+            #expect(take(&cut, portrait(seed, bar: bar)), "scene \(seed)")
+            #expect(!take(&cut, portrait(seed, bar: bar, shift: 4)), "scene \(seed)")
+        }
+    }
+
+    @Test(arguments: 1...5) func `a hand before a third of the picture is not a cut`(seed: Int) {
+        var cut = SceneCut()
+        _ = take(&cut, portrait(seed, bar: 0))
+        #expect(!take(&cut, portrait(seed, bar: 0, covered: 107)))
+        #expect(!take(&cut, portrait(seed, bar: 0)))
+    }
+
+    @Test func `a small thing that leaves a plain wall is not a cut`() {
+        var cut = SceneCut()
+        var frame = flat(128)
+        var bytes = frame.mutableBytes
+        for y in 80..<104 { for x in 150..<182 { bytes[y * 320 + x] = UInt8(x * y % 200) } }
+        #expect(!take(&cut, frame))
+        #expect(!take(&cut, flat(128)))
+    }
+
     @Test func `a picture after darkness is a cut`() {
         var cut = SceneCut()
         _ = take(&cut, flat(20))
