@@ -15,6 +15,9 @@ struct SceneCut: ~Copyable {
     private static let samples = 4
     /// The mean correlation of the windows above which consecutive frames show the same scene; across cuts it is lower.
     private static let alike: Float = 0.3
+    /// The same where the picture is moved as a whole, by up to `farthest` cells: a turn of the camera. Of all these
+    /// positions one is a little like another scene by chance, so more is needed.
+    private static let (alikeMoved, farthest) = (Float(0.5), 2)
     /// The variance of a window's cells, in grey levels squared, above which it has texture: more than noise has.
     private static let texture: Float = 16
     /// The variance of rounding, added to that of windows: they are not alike by chance where one is plain.
@@ -39,12 +42,29 @@ struct SceneCut: ~Copyable {
         measure(luma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
-        return !isFirst && likeness() < Self.alike
+        guard !isFirst else { return false }
+        let (columns, rows) = cellsBetweenBars()
+        return likeness(columns, rows) ?? 1 < Self.alike && !isMoved(columns, rows)
     }
 
-    /// The mean correlation of the windows with texture, of three by three cells; 1 if there are too few.
-    private func likeness() -> Float {
-        let (columns, rows) = cellsBetweenBars()
+    /// Whether the frame before is seen at another place.
+    private func isMoved(_ columns: Range<Int>, _ rows: Range<Int>) -> Bool {
+        let distances = -Self.farthest...Self.farthest
+        return distances.contains { down in
+            distances.contains { across in
+                likeness(columns, rows, movedBy: (across, down)) ?? 0 > Self.alikeMoved
+            }
+        }
+    }
+
+    /// The mean correlation of the windows with texture, of three by three cells, in a part of the grid.
+    /// - Parameter move: cells by which what the frame before shows is further to the right and further down there.
+    /// - Returns: nil if there are too few windows.
+    private func likeness(
+        _ columns: Range<Int>, _ rows: Range<Int>, movedBy move: (across: Int, down: Int) = (0, 0)
+    ) -> Float? {
+        let (columns, rows) = (Self.overlap(columns, move.across), Self.overlap(rows, move.down))
+        let moved = move.down * Self.columns + move.across
         var (sum, count) = (Float(0), 0)
         for row in rows.dropFirst().dropLast() {
             // Sums over the window's columns: both frames' cells, their squares and their product.
@@ -55,7 +75,7 @@ struct SceneCut: ~Copyable {
                     from: (row - 1) * Self.columns + column, through: (row + 1) * Self.columns + column,
                     by: Self.columns)
                 {
-                    let (x, y) = (last[cell], fresh[cell])
+                    let (x, y) = (last[cell + moved], fresh[cell])
                     right += SIMD8(x, y, x * x, y * y, x * y, 0, 0, 0)
                 }
                 let mean = (left + middle + right) / 9
@@ -67,7 +87,13 @@ struct SceneCut: ~Copyable {
                 count += 1
             }
         }
-        return count < Self.fewest ? 1 : sum / Float(count)
+        return count < Self.fewest ? nil : sum / Float(count)
+    }
+
+    /// The lines that are among `lines` also when moved.
+    private static func overlap(_ lines: Range<Int>, _ move: Int) -> Range<Int> {
+        let first = lines.lowerBound + max(0, -move)
+        return first..<max(first, lines.upperBound - max(0, move))
     }
 
     /// The columns and rows of the grid between the bars of both frames.

@@ -54,6 +54,27 @@ struct SceneCutTests {
         #expect(!take(&cut, scene(1, shift: 20)))
     }
 
+    /// A wall of bricks of different greys, each smaller than a pan in one frame.
+    private func bricks(shift: Int, down: Int = 0) -> Frame {
+        var frame = Frame(FrameLayout(width: 320, height: 180, format: .gray))
+        var bytes = frame.mutableBytes
+        for y in 0..<180 {
+            for x in 0..<320 {
+                let (column, row) = ((x + 400 - shift) / 14, (y + 400 - down) / 14)
+                bytes[y * 320 + x] = UInt8(40 + (column &* 7919 &+ row &* 104729 &+ column * row * 31) % 160)
+            }
+        }
+        return frame
+    }
+
+    @Test(arguments: [(16, 0), (-16, 0), (0, 16), (9, -12)])
+    func `a fast turn of the camera is not a cut`(across: Int, down: Int) {
+        var cut = SceneCut()
+        _ = take(&cut, bricks(shift: 0))
+        #expect(!take(&cut, bricks(shift: across, down: down)))
+        #expect(take(&cut, bricks(shift: across + 157, down: down + 90)), "another part of the wall is another scene")
+    }
+
     @Test func `another scene is a cut in its first frame only`() {
         var cut = SceneCut()
         _ = take(&cut, scene(1))
