@@ -29,6 +29,8 @@ public struct FaceCover: ~Copyable {
         var isNew = false
         /// Whether the frame showed the face.
         var isSeen = false
+        /// The id of another face that was in the very same place when the frame showed this one last; 0: there was none.
+        var double = 0
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false
 
@@ -43,8 +45,8 @@ public struct FaceCover: ~Copyable {
     private var missing: [MissingFace] = []
     /// Faces of the last frame.
     private var known: [MissingFace] = []
-    /// Ids of the faces of the frame before.
-    private var knownBefore: [Int] = []
+    /// Faces of the frame before.
+    private var before: [MissingFace] = []
     /// When a lost face was last left out because too many were missing, in seconds.
     private var lastOverflow = -Double.infinity
     private var boxes: [Rect] = []
@@ -94,7 +96,7 @@ public struct FaceCover: ~Copyable {
     public init() {
         missing.reserveCapacity(Self.maxCovers)
         known.reserveCapacity(Self.maxCovers)
-        knownBefore.reserveCapacity(Self.maxCovers)
+        before.reserveCapacity(Self.maxCovers)
         boxes.reserveCapacity(Self.maxCovers)
     }
 
@@ -188,9 +190,7 @@ public struct FaceCover: ~Copyable {
 
     /// Updates the lists of missing and known faces.
     private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
-        knownBefore.removeAll(keepingCapacity: true)
         for before in known {
-            knownBefore.append(before.id)
             let face = faces.first { $0.id == before.id }
             let hasJumped = face.map { Self.hasJumped(before, to: $0) } ?? false
             guard face == nil || hasJumped else { continue }
@@ -200,9 +200,10 @@ public struct FaceCover: ~Copyable {
             }
             missing.append(
                 MissingFace(
-                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time,
+                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, double: before.double,
                     isBrief: hasJumped || refuted.contains(before.id)))
         }
+        swap(&known, &before)
         known.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.maxCovers) {
             let outline = HeadOutline(face)
@@ -211,9 +212,10 @@ public struct FaceCover: ~Copyable {
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
             known.append(
                 MissingFace(
-                    id: face.id, rect: rect, since: time, isNew: !knownBefore.contains(face.id),
+                    id: face.id, rect: rect, since: time, isNew: !before.contains { $0.id == face.id },
                     isSeen: face.state == .tracked))
         }
+        noteDoubles()
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
         missing.removeAll { lost in
@@ -229,13 +231,29 @@ public struct FaceCover: ~Copyable {
             && (HeadOutline(face).center - before.rect.center).length > before.rect.width / 2
     }
 
-    /// Whether a lost face is tracked again with another id. A face that was tracked before may be a neighbour, so it
-    /// must be in the very same place, where the tracker had two tracks of one face.
+    /// Notes which faces are in one place: the tracker may have two tracks of one face.
+    private mutating func noteDoubles() {
+        for i in known.indices {
+            guard known[i].isSeen else {
+                // What passes in front of a face that is not seen is not that face.
+                known[i].double = before.first { $0.id == known[i].id }?.double ?? 0
+                continue
+            }
+            let face = known[i]
+            known[i].double = known.first { $0.id != face.id && Self.areInOnePlace(face.rect, $0.rect) }?.id ?? 0
+        }
+    }
+
+    private static func areInOnePlace(_ a: Rect, _ b: Rect) -> Bool {
+        (a.center - b.center).length < min(a.width, b.width) / 4
+    }
+
+    /// Whether a lost face is tracked again with another id: a new face near its place, or one that was there with it.
     private static func mayBe(_ lost: MissingFace, _ face: MissingFace) -> Bool {
         let (a, b) = (lost.rect, face.rect)
-        let distance = (a.center - b.center).length
         return face.isNew
-            ? distance < max(a.width, a.height, b.width, b.height) / 2 : distance < min(a.width, b.width) / 4
+            ? (a.center - b.center).length < max(a.width, a.height, b.width, b.height) / 2
+            : face.id == lost.double && areInOnePlace(a, b)
     }
 
     /// Whether the frame's edge cuts into the face itself. If a person sits close to the camera, the edge always cuts
