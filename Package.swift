@@ -230,7 +230,7 @@ let package = Package(
         unitTests(
             "Engine",
             ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "V4L2", "CAllocations"], hotSettings),
-        unitTests("USBCamera"),
+        unitTests("USBCamera", ["guise-camera", "CLinux", "CTestSupport"]),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JPEG", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "JSON", "V4L2"]),

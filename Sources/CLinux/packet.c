@@ -65,6 +65,7 @@ ssize_t clinux_packet_receive(int descriptor, uint8_t *bytes, size_t size, int *
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *passed = -1;
+    int is_too_much = 0;
     const ssize_t count = TEMP_FAILURE_RETRY(recvmsg(descriptor, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
     if (count < 0) return -errno;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
@@ -73,10 +74,15 @@ ssize_t clinux_packet_receive(int descriptor, uint8_t *bytes, size_t size, int *
         for (size_t i = 0; i < found; i++) {
             int one;
             memcpy(&one, CMSG_DATA(header) + i * sizeof(int), sizeof one);
-            if (*passed < 0) *passed = one; else close(one);
+            if (*passed < 0) {
+                *passed = one;
+            } else {
+                close(one);
+                is_too_much = 1;
+            }
         }
     }
-    if (message.msg_flags & MSG_TRUNC) {
+    if (is_too_much || message.msg_flags & MSG_TRUNC) {
         if (*passed >= 0) close(*passed);
         *passed = -1;
         return -EMSGSIZE;

@@ -10,6 +10,8 @@ import USBCamera
 @safe struct CameraLink: ~Copyable, @unchecked Sendable {
     /// The socket; readable when the service has sent a message.
     let descriptor: CInt
+    /// A pipe that hangs up when this process is killed; nil: none.
+    private let lifeline: CInt?
     private var ring: UnsafeMutablePointer<UInt8>?
     private var slots = 0
     private var slotBytes = 0
@@ -26,8 +28,11 @@ import USBCamera
     private static let maxSlotBytes = 32 << 20
 
     /// Connects, without waiting for the service's first message.
+    /// - Parameters:
+    ///   - path: the service's socket.
+    ///   - lifeline: a pipe that hangs up when this process is killed, for a service that takes one; nil: none.
     /// - Throws: `missing` if no service listens at `path`, `busy` if too many connections wait for it.
-    init(_ path: String) throws(Problem) {
+    init(_ path: String, lifeline: CInt? = nil) throws(Problem) {
         let descriptor = unsafe clinux_packet_connect(path)
         guard descriptor != -EAGAIN else {
             throw Problem(
@@ -41,7 +46,7 @@ import USBCamera
                 .missing, "could not reach the camera service at \(path): \(errorMessage(of: -descriptor))",
                 fix: "start it with `sudo systemctl start guise-camera`, or install it with `guise install`")
         }
-        self.descriptor = descriptor
+        (self.descriptor, self.lifeline) = (descriptor, lifeline)
         unsafe ring = nil
     }
 
@@ -67,8 +72,9 @@ import USBCamera
             defer { if passed >= 0 { close(passed) } }
             guard count > 0, let message = CameraMessage(span.span.extracting(first: count)) else { return false }
             switch message {
-            case .ring(let version, let slots, let slotBytes):
+            case .ring(let version, let slots, let slotBytes, let takesLifeline):
                 guard version == CameraMessage.version, map(passed, slots, slotBytes) else { return false }
+                if takesLifeline, let lifeline, send(.lifeline, passing: lifeline) != 0 { return false }
             case .stream(let isWatched, let width, let height):
                 wanted = isWatched ? FrameSize(width: width, height: height) : nil
             case .released(let slot):
@@ -87,7 +93,7 @@ import USBCamera
                             fix: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
                     }
                 return false
-            case .frame: return false
+            case .frame, .lifeline: return false
             }
         }
     }
@@ -114,12 +120,17 @@ import USBCamera
         unsafe frame.view.bytes.withUnsafeBufferPointer { bytes in
             if let first = bytes.baseAddress { unsafe (ring + slot * slotBytes).update(from: first, count: size) }
         }
-        let message = CameraMessage.frame(slot: slot, width: layout.width, height: layout.height).bytes
-        let code = unsafe message.span.withUnsafeBufferPointer {
-            unsafe clinux_packet_send(descriptor, $0.baseAddress, $0.count, -1)
-        }
+        let code = send(.frame(slot: slot, width: layout.width, height: layout.height))
         guard code == 0 else { return code == -EAGAIN }
         free &= ~(1 << UInt32(slot))
         return true
+    }
+
+    /// - Returns: 0, or a negative errno.
+    private func send(_ message: CameraMessage, passing passed: CInt = -1) -> CInt {
+        let bytes = message.bytes
+        return unsafe bytes.span.withUnsafeBufferPointer {
+            unsafe clinux_packet_send(descriptor, $0.baseAddress, $0.count, passed)
+        }
     }
 }

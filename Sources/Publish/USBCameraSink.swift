@@ -15,6 +15,8 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     public let layout: FrameLayout
 
     private let path: String
+    /// Made here and not with the first link, because it waits for a thread.
+    private let lifeline = Lifeline.descriptor
     private var link: CameraLink?
     /// The last frame in the reader's size, if it came in another one.
     private var scaled = ScaledCopy()
@@ -78,7 +80,7 @@ public struct USBCameraSink: FrameSink, ~Copyable {
     /// - Returns: nil if the service's queue is full, which is logged: it is tried again.
     /// - Throws: `missing` if no service listens.
     private mutating func connect() throws(Problem) -> CameraLink? {
-        do throws(Problem) { return try CameraLink(path) } catch {
+        do throws(Problem) { return try CameraLink(path, lifeline: lifeline) } catch {
             guard error.kind == .busy else { throw error }
             report(error)
             return nil

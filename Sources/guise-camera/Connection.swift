@@ -59,40 +59,58 @@ struct Connection: ~Copyable {
     let descriptor: CInt
     let process: CInt
     let ring: Ring
+    /// The read end of the client's pipe, which hangs up when the client is killed, before its socket does; -1: none.
+    private(set) var lifeline: CInt = -1
 
     init(descriptor: CInt, process: CInt, ring: consuming Ring) {
         (self.descriptor, self.process) = (descriptor, process)
         self.ring = ring
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        close(descriptor)
+        if lifeline >= 0 { close(lifeline) }
+    }
 
     /// Sends a message; false if the client has gone or reads nothing.
     func send(_ message: CameraMessage) -> Bool { guise_camera.send(message, to: descriptor) }
 
     enum Received {
         case frame(slot: Int, width: Int, height: Int)
+        /// `lifeline` is there from now on.
+        case lifeline
         case nothing
         /// The client has gone, or sent what no client sends.
         case end
     }
 
     /// The next message.
-    func receive() -> Received {
+    mutating func receive() -> Received {
         var bytes: [32 of UInt8] = .init(repeating: 0)
         var passed: CInt = -1
         var span = bytes.mutableSpan
         let count = unsafe span.withUnsafeMutableBufferPointer { bytes in
             unsafe clinux_packet_receive(descriptor, bytes.baseAddress, bytes.count, &passed)
         }
-        if passed >= 0 { close(passed) }
         if count == -Int(EAGAIN) { return .nothing }
-        guard passed < 0, count == CameraMessage.size,
-            case .frame(let slot, let width, let height) =
-                CameraMessage(span.span), (0..<FrameScheduler.slots).contains(slot)
-        else { return .end }
-        return .frame(slot: slot, width: width, height: height)
+        switch count == CameraMessage.size ? CameraMessage(span.span) : nil {
+        case .frame(let slot, let width, let height)?
+        where passed < 0 && (0..<FrameScheduler.slots).contains(slot):
+            return .frame(slot: slot, width: width, height: height)
+        case .lifeline? where lifeline < 0 && isPipe(passed):
+            lifeline = passed
+            return .lifeline
+        default:
+            if passed >= 0 { close(passed) }
+            return .end
+        }
     }
+}
+
+/// Whether it is a pipe: polling one never blocks, whoever made it. False for -1.
+private func isPipe(_ descriptor: CInt) -> Bool {
+    var status = stat()
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
 }
 
 private func send(_ message: CameraMessage, to descriptor: CInt, passing passed: CInt = -1) -> Bool {

@@ -36,7 +36,8 @@ import USBCamera
 
     /// The first message to a client.
     static var message: CameraMessage {
-        .ring(version: CameraMessage.version, slots: FrameScheduler.slots, slotBytes: slotBytes)
+        .ring(
+            version: CameraMessage.version, slots: FrameScheduler.slots, slotBytes: slotBytes, takesLifeline: true)
     }
 
     /// Passes the picture in a slot to `body`.

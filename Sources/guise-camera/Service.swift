@@ -43,11 +43,12 @@ struct Service: ~Copyable {
     /// - Throws: `Problem` if the kernel unplugs the camera.
     mutating func run() throws(Problem) {
         while true {
-            var polled: [4 of pollfd] = .init(repeating: pollfd(fd: -1, events: Int16(POLLIN), revents: 0))
+            var polled: [5 of pollfd] = .init(repeating: pollfd(fd: -1, events: Int16(POLLIN), revents: 0))
             polled[0].fd = signals
             polled[1].fd = port.descriptor
             polled[2].fd = listener.descriptor
-            polled[3].fd = connectionDescriptor
+            (polled[3].fd, polled[4].fd) = connectionDescriptors
+            polled[4].events = 0  // its hang-up is reported in any case
             var span = polled.mutableSpan
             let count = PollClock.system.poll(&span, timeout())
             guard count >= 0 else {
@@ -55,6 +56,7 @@ struct Service: ~Copyable {
             }
             if polled[0].revents != 0 { break }
             if polled[1].revents != 0 { try receiveCommands() }
+            if polled[4].revents != 0, connection != nil { disconnect() }
             if polled[3].revents != 0 { receiveMessages() }
             if polled[2].revents != 0 { acceptConnection() }
             try sendPictures()
@@ -69,10 +71,10 @@ struct Service: ~Copyable {
         report("the camera is unplugged")
     }
 
-    private var connectionDescriptor: CInt {
+    private var connectionDescriptors: (socket: CInt, lifeline: CInt) {
         switch connection {
-        case .some(let connection): connection.descriptor
-        case .none: -1
+        case .some(let connection): (connection.descriptor, connection.lifeline)
+        case .none: (-1, -1)
         }
     }
 
@@ -182,6 +184,7 @@ struct Service: ~Copyable {
             switch received {
             case .nothing: return
             case .end: return disconnect()
+            case .lifeline: continue
             case .frame(let slot, let width, let height):
                 guard !scheduler.holds(slot) else { return disconnect() }
                 if let unused = scheduler.offer(slot, width: width, height: height, at: monotonicTime()) {

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int ctest_spawn(const char *const argv[], const char *const environment[], const char *folder, int out, int errors,
@@ -38,6 +40,24 @@ int ctest_pipe(int *reading, int *writing) {
     *reading = ends[0];
     *writing = ends[1];
     return 0;
+}
+
+int ctest_send(int socket, const void *bytes, size_t size, const int *passed, size_t count) {
+    struct iovec part = {(void *)bytes, size};
+    union {
+        char bytes[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr header;
+    } control;
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 8) return -EINVAL;
+    if (count > 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        control.header = (struct cmsghdr){CMSG_LEN(count * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), passed, count * sizeof(int));
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 int ctest_unnamed_file(const char *folder) {

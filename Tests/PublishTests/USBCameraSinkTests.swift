@@ -18,6 +18,9 @@ private final class Service {
     private let ring: CInt
     private let slotBytes: Int
     private let slots: Int
+    var takesLifeline = false
+    /// The descriptor that came with the last message; -1: none.
+    private(set) var passed: CInt = -1
 
     init(_ path: String, slots: Int = 3, slotBytes: Int = 640 * 480 * 2) {
         (self.path, self.slots, self.slotBytes) = (path, slots, slotBytes)
@@ -26,14 +29,16 @@ private final class Service {
     }
 
     deinit {
-        for descriptor in [client, listener, ring] where descriptor >= 0 { close(descriptor) }
+        for descriptor in [client, listener, ring, passed] where descriptor >= 0 { close(descriptor) }
     }
 
     /// Accepts a client and sends it the ring, or another first message without one.
     func accept(_ first: CameraMessage? = nil) {
         client = clinux_local_accept(listener)
         send(
-            first ?? .ring(version: CameraMessage.version, slots: slots, slotBytes: slotBytes),
+            first
+                ?? .ring(
+                    version: CameraMessage.version, slots: slots, slotBytes: slotBytes, takesLifeline: takesLifeline),
             passing: first == nil ? ring : -1)
     }
 
@@ -63,7 +68,7 @@ private final class Service {
     /// The next message of the client; nil if there is none.
     func received() -> CameraMessage? {
         var bytes = [UInt8](repeating: 0, count: 64)
-        var passed: CInt = -1
+        if passed >= 0 { close(passed) }
         let count = unsafe clinux_packet_receive(client, &bytes, bytes.count, &passed)
         return count > 0 ? CameraMessage(bytes.span.extracting(first: count)) : nil
     }
@@ -163,6 +168,20 @@ private struct Unchecked: @unchecked Sendable {
         #expect(service.received() == .frame(slot: 0, width: 640, height: 480))
     }
 
+    @Test func `a service that takes a lifeline gets a pipe, and an older one gets nothing`() throws {
+        service.takesLifeline = true
+        let sink = try connected()
+        #expect(service.received() == .lifeline)
+        var status = stat()
+        _ = unsafe fstat(service.passed, &status)
+        #expect(status.st_mode & S_IFMT == S_IFIFO)
+        #expect(service.received() == nil && sink.readerNotice != .polled(nil))
+        let older = Service(scratch.path("older"))
+        older.acceptLater()
+        let second = try USBCameraSink(layout: layout, path: older.path)
+        #expect(older.received() == nil && second.readerNotice != .polled(nil))
+    }
+
     @Test func `a service that starts later is fed from then on`() throws {
         let path = scratch.path("later")
         var sink = try USBCameraSink(layout: layout, path: path, isExpected: true)
@@ -198,7 +217,7 @@ private struct Unchecked: @unchecked Sendable {
         (CameraMessage.refused(.busy, process: Int(getpid())), Problem.Kind.busy, "feeds it"),
         (.refused(.forbidden, process: 0), .forbidden, "permission denied"),
         (.released(slot: 3), .unusable, "does not answer as expected"),
-        (.ring(version: 2, slots: 3, slotBytes: 100), .unusable, "does not answer as expected"),
+        (.ring(version: 2, slots: 3, slotBytes: 100, takesLifeline: false), .unusable, "does not answer as expected"),
     ])
     func `a refusal is an error that says why`(_ first: CameraMessage, _ kind: Problem.Kind, _ text: String) throws {
         service.acceptLater(first)

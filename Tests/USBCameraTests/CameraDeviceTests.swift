@@ -353,7 +353,9 @@ private let stalled = USBIP.Status.brokenPipe
 @Suite struct CameraMessageTests {
     @Test func `messages survive the way, and everything else is refused`() {
         let messages: [CameraMessage] = [
-            .ring(version: 1, slots: 3, slotBytes: 4_147_200), .stream(isWatched: true, width: 1280, height: 720),
+            .ring(version: 1, slots: 3, slotBytes: 4_147_200, takesLifeline: true),
+            .ring(version: 1, slots: 3, slotBytes: 4_147_200, takesLifeline: false), .lifeline,
+            .stream(isWatched: true, width: 1280, height: 720),
             .released(slot: 2), .refused(.busy, process: 4711), .frame(slot: 1, width: 640, height: 480),
         ]
         for message in messages {

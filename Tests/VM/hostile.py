@@ -17,7 +17,7 @@ import threading
 import time
 
 PATH = "/run/guise-camera/socket"
-SIZE, RING, STREAM, RELEASED, REFUSED, FRAME = 32, 1, 2, 3, 4, 5
+SIZE, RING, STREAM, RELEASED, REFUSED, FRAME, LIFELINE = 32, 1, 2, 3, 4, 5, 6
 
 
 def connect():
@@ -115,18 +115,34 @@ def attack_free():
     for garbage in [
         b"x", os.urandom(SIZE - 1), os.urandom(SIZE + 1), bytes(SIZE), b"\xff" * SIZE, os.urandom(60000),
         message(FRAME, 3, 1280, 720), message(FRAME, 0xFFFFFFFF, 1280, 720), message(RING, 1, 3, 64),
-        message(STREAM, 1, 64, 64), message(RELEASED, 0), message(REFUSED, 1, 1),
+        message(STREAM, 1, 64, 64), message(RELEASED, 0), message(REFUSED, 1, 1), message(LIFELINE),
     ]:
         client, _, descriptor = ring()
         os.close(descriptor)
         client.send(garbage)
         ends(client)
-    # A descriptor that nobody asked for.
-    client, _, _ = ring()
-    with open("/dev/null") as file:
-        passed = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", file.fileno()))
-        client.sendmsg([message(FRAME, 0, 320, 240)], [passed])
-    ends(client)
+    # Descriptors that nobody asked for, and more than one.
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    with open("/dev/null") as null, open(__file__) as file:
+        for kind, passed in [
+            (FRAME, [null.fileno()]), (FRAME, [reading]), (LIFELINE, [null.fileno()]), (LIFELINE, [file.fileno()]),
+            (LIFELINE, [theirs.fileno()]), (LIFELINE, [reading, reading]), (LIFELINE, [reading] * 200),
+        ]:
+            client, _, descriptor = ring()
+            os.close(descriptor)
+            socket.send_fds(client, [message(kind, 0, 320, 240)], passed)
+            ends(client)
+    # A second lifeline, and one that hangs up while the socket is open.
+    for second in (True, False):
+        client, _, descriptor = ring()
+        os.close(descriptor)
+        socket.send_fds(client, [message(LIFELINE)], [reading])
+        if second:
+            socket.send_fds(client, [message(LIFELINE)], [reading])
+        else:
+            os.close(writing)
+        ends(client)
     # The ring: its size is fixed, and what is written into it is only a picture.
     client, numbers, descriptor = ring()
     for size in (0, 1 << 30):

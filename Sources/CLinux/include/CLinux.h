@@ -1,6 +1,7 @@
 #ifndef GUISE_CLINUX_H
 #define GUISE_CLINUX_H
 #include "guard.h"    // a placeholder on the device after a crash
+#include "lifeline.h" // tells the camera service that this process was killed
 #include "local.h"    // the control socket
 #include "packet.h"   // the camera service
 #include "process.h"  // child processes

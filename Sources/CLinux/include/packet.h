@@ -13,8 +13,8 @@ int clinux_packet_connect(const char *path);
 /// Sends a message, with a descriptor unless `passed` is negative. Returns 0 or -errno; -EAGAIN if the receiver's queue
 /// is full.
 int clinux_packet_send(int descriptor, const uint8_t *bytes, size_t size, int passed);
-/// Receives a message. Stores a descriptor that came with it in `passed`, or -1; more than one are closed. Returns its
-/// size, 0 if the other end is closed, -EMSGSIZE if it was longer than `size`, or another -errno.
+/// Receives a message. Stores a descriptor that came with it in `passed`, or -1. Returns its size, 0 if the other end
+/// is closed, -EMSGSIZE if it was longer than `size` or more than one descriptor came with it, or another -errno.
 ssize_t clinux_packet_receive(int descriptor, uint8_t *bytes, size_t size, int *passed);
 /// Whether the process at the other end was in a group when it connected (SO_PEERCRED, SO_PEERGROUPS).
 int clinux_peer_in_group(int descriptor, gid_t group);
