@@ -209,11 +209,14 @@ import Track
         Story(
             name: "who passes in front of a face is not that face",
             steps: [
-                Step(time: 0, faces: [ada, bob], mayBeSeen: true),
-                Step(time: 0.25, faces: [person(1, at: middle, .predicted), person(2, at: middle)], mayBeSeen: true),
-                Step(time: 0.5, faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]),
-                Step(time: 0.75, faces: [person(2, at: Point(60, 90))], mayBeSeen: true, covered: [head]),
-                Step(time: 1, faces: [ada, person(2, at: Point(60, 90))], mayBeSeen: true),
+                Step(time: 0, faces: [ada, person(2, at: middle + Point(50, 0))], mayBeSeen: true),
+                Step(
+                    time: 0.25, faces: [person(1, at: middle, .predicted), person(2, at: middle + Point(25, 0))],
+                    mayBeSeen: true),
+                Step(time: 0.5, faces: [person(1, at: middle, .predicted), person(2, at: middle)], mayBeSeen: true),
+                Step(time: 0.75, faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]),
+                Step(time: 1, faces: [person(2, at: middle - Point(25, 0))], mayBeSeen: true, covered: [head]),
+                Step(time: 1.25, faces: [ada, person(2, at: middle - Point(50, 0))], mayBeSeen: true),
             ]),
         Story(
             name: "if more faces are lost than can be covered, nothing is shown for a moment",

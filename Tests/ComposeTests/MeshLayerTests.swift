@@ -159,7 +159,7 @@ struct MeshLayerTests {
                     {"shape": "ball", "material": "dot", "radius": 0.01, "at": [0, 0, -2]}],
                  "materials": [{"name": "ear", "picture": "ear.svg", "tinted": \(isTinted)},
                     {"name": "dot", "color": "#ffffff", "tinted": true}]}
-                """, Self.layout, folder: masksFolder + "/cat")
+                """, Self.layout, folder: masksFolder + "/rabbit-ears")
             return Self.covered(worn(mask, on: Self.wall, [Self.face()]), isGreen: true).count
         }
         let (plain, dyed) = (try green(false), try green(true))
