@@ -580,33 +580,61 @@ static void mix(const int16_t *upper, const int16_t *lower, float below, int cou
     for (int x = 0; x < count; x += 2 * LANES) *(bytes *)(out + x) = mixed(upper + x, lower + x, weight);
 }
 
+/// As many bytes laid as a vector has 16-bit numbers.
+INLINE bytes laid(bytes person, bytes back, bytes matte) {
+    words m = __builtin_convertvector(matte, words);
+    words own = __builtin_convertvector(person, words), other = __builtin_convertvector(back, words);
+    // (v + (v >> 8)) >> 8 divides by 255, rounded, for the 16 bits of a product of bytes plus 128.
+    words v = own * m + other * (255 - m) + 128;
+    return __builtin_convertvector((v + (v >> 8)) >> 8, bytes);
+}
+
+static void lay(const uint8_t *back, const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES)
+        *(bytes *)(out + x) = laid(*(const bytes *)(out + x), *(const bytes *)(back + x), *(const bytes *)(matte + x));
+}
+
+INLINE bytes halved(const uint8_t *matte) {
+    words pairs = *(const words *)matte;
+    return __builtin_convertvector(((pairs & 255) + (pairs >> 8) + 1) >> 1, bytes);
+}
+
+static void halve(const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES) *(bytes *)(out + x) = halved(matte + 2 * x);
+}
+
+/// Lays a background behind the person in packed pairs of pixels, as many as a vector has 16-bit numbers.
+INLINE void lay_packed(const uint8_t *back, const uint8_t *matte, int is_luma_first, uint8_t *out) {
+    enum { count = 2 * LANES };
+    uint8_t chroma[count], packed[4 * count];
+    *(bytes *)chroma = halved(matte);
+    _Pragma("unroll") for (int j = 0; j < count; j += 8)
+        pack_eight(matte + 2 * j, chroma + j, chroma + j, is_luma_first, packed + 4 * j);
+    _Pragma("unroll") for (int j = 0; j < 4 * count; j += count)
+        *(bytes *)(out + j) = laid(*(const bytes *)(out + j), *(const bytes *)(back + j), *(const bytes *)(packed + j));
+}
+
 static void mix_packed(const struct coutline_rows *y_rows, const struct coutline_rows *u_rows,
-                       const struct coutline_rows *v_rows, float below, int pairs, int is_luma_first, uint8_t *to) {
+                       const struct coutline_rows *v_rows, float below, const uint8_t *matte, int pairs,
+                       int is_luma_first, uint8_t *to) {
     struct coutline_rows y = *y_rows, u = *u_rows, v = *v_rows;  // what is written through `to` can't change them
     shorts weight = (shorts){0} + (int16_t)(unit(below) * 32767);
     enum { count = 2 * LANES };
     for (int i = 0; i < pairs; i += count) {
-        uint8_t luma[2 * count], chroma[2][count], packed[4 * count];
+        uint8_t luma[2 * count], chroma[2][count], packed[4 * count], last[4 * count];
         *(bytes *)luma = mixed(y.upper + 2 * i, y.lower + 2 * i, weight);
         *(bytes *)(luma + count) = mixed(y.upper + 2 * i + count, y.lower + 2 * i + count, weight);
         *(bytes *)chroma[0] = mixed(u.upper + i, u.lower + i, weight);
         *(bytes *)chroma[1] = mixed(v.upper + i, v.lower + i, weight);
         int rest = pairs - i < count ? pairs - i : count;
-        uint8_t *out = rest < count ? packed : to + 4 * i;
+        uint8_t *out = rest < count ? last : to + 4 * i, *back = matte ? packed : out;
         _Pragma("unroll") for (int j = 0; j < count; j += 8)
-            pack_eight(luma + 2 * j, chroma[0] + j, chroma[1] + j, is_luma_first, out + 4 * j);
-        if (rest < count) memcpy(to + 4 * i, packed, 4 * rest);
-    }
-}
-
-static void lay(const uint8_t *back, const uint8_t *matte, int count, uint8_t *out) {
-    for (int x = 0; x < count; x += 2 * LANES) {
-        words m = __builtin_convertvector(*(const bytes *)(matte + x), words);
-        words own = __builtin_convertvector(*(const bytes *)(out + x), words);
-        words other = __builtin_convertvector(*(const bytes *)(back + x), words);
-        // (v + 1 + (v + 1 >> 8)) >> 8 divides by 255, rounded, for the 16 bits of a product of bytes.
-        words v = own * m + other * (255 - m) + 128;
-        *(bytes *)(out + x) = __builtin_convertvector((v + (v >> 8)) >> 8, bytes);
+            pack_eight(luma + 2 * j, chroma[0] + j, chroma[1] + j, is_luma_first, back + 4 * j);
+        if (matte) {
+            if (rest < count) memcpy(last, to + 4 * i, 4 * rest);
+            lay_packed(packed, matte + 2 * i, is_luma_first, out);
+        }
+        if (rest < count) memcpy(to + 4 * i, last, 4 * rest);
     }
 }
 
@@ -628,13 +656,6 @@ static void adjust(const uint8_t *restrict matte, float gain, float offset, int 
         float n = gain * (c - zero) + zero + offset;
         float r = m * c + (1 - m) * n + .5f;
         out[x] = (uint8_t)(int32_t)(r < 0 ? 0 : r > 255 ? 255 : r);
-    }
-}
-
-static void halve(const uint8_t *matte, int count, uint8_t *out) {
-    for (int x = 0; x < count; x += 2 * LANES) {
-        words pairs = *(const words *)(matte + 2 * x);
-        *(bytes *)(out + x) = __builtin_convertvector(((pairs & 255) + (pairs >> 8) + 1) >> 1, bytes);
     }
 }
 
@@ -667,13 +688,21 @@ static void pack(const uint8_t *restrict y, const uint8_t *restrict u, const uin
     }
 }
 
+static void prefetch(const uint8_t *from, ptrdiff_t stride, int rows, int count) {
+    for (int y = 0; y < rows; y++, from += stride) {
+        for (int x = 0; x < count; x += 64) __builtin_prefetch(from + x);
+        __builtin_prefetch(from + count - 1);
+    }
+}
+
 const struct coutline_kernels TABLE = {
     .panel = 2 * LANES,
     .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
     .scale = scale, .double_up = double_up,
     .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .smooth = smooth, .change = change,
     .guide = guide, .classify = classify, .expand = expand, .matte = matte,
-    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed,
-    .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
-    .gather = gather, .scatter = scatter, .pack = pack,
+    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc,
+    .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed, .lay = lay, .replace = replace,
+    .adjust = adjust, .halve = halve,
+    .gather = gather, .scatter = scatter, .pack = pack, .prefetch = prefetch,
 };

@@ -94,15 +94,13 @@ public struct BackgroundPainter: ~Copyable {
             unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 unsafe before.bytes.withUnsafeBufferPointer { before in
                     unsafe samples.withUnsafeMutableBufferPointer { samples in
-                        unsafe outline.matte.withUnsafeBufferPointer { matte in
-                            guard let bytes = bytes.baseAddress, let before = before.baseAddress,
-                                let samples = samples.baseAddress, let matte = matte.baseAddress
-                            else { return }
-                            let overlay = unsafe PeopleOverlay(
-                                kernels: kernels, layout: cells.layout, before: before, bytes: bytes, matte: matte,
-                                samples: samples, length: length)
-                            unsafe overlay.draw(outline.contents, cells)
-                        }
+                        guard let bytes = bytes.baseAddress, let before = before.baseAddress,
+                            let samples = samples.baseAddress
+                        else { return }
+                        let overlay = unsafe PeopleOverlay(
+                            kernels: kernels, layout: cells.layout, before: before, bytes: bytes,
+                            matte: outline.matte.base, samples: samples, length: length)
+                        unsafe overlay.draw(outline.contents, cells)
                     }
                 }
             }
@@ -196,21 +194,17 @@ public struct BackgroundPainter: ~Copyable {
         var bytes = frame.mutableBytes
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             unsafe samples.withUnsafeMutableBufferPointer { samples in
-                unsafe outline.matte.withUnsafeBufferPointer { matte in
-                    guard let bytes = bytes.baseAddress, let samples = samples.baseAddress,
-                        let matte = matte.baseAddress
-                    else { return }
-                    var brush = unsafe Brush(
-                        kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
-                        isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
-                        length: length, matte: matte, bytes: bytes, lumaSite: cells.layout.luma,
-                        chromaSites: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
-                        shift: cells.layout.format.chromaShift)
-                    unsafe cells.across.withSteps { luma in
-                        unsafe cells.acrossChroma.withSteps { chroma in
-                            for interval in 0...DownsampledFrame.rows {
-                                unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
-                            }
+                guard let bytes = bytes.baseAddress, let samples = samples.baseAddress else { return }
+                var brush = unsafe Brush(
+                    kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
+                    isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
+                    length: length, matte: outline.matte.base, bytes: bytes, lumaSite: cells.layout.luma,
+                    chromaSites: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
+                    shift: cells.layout.format.chromaShift)
+                unsafe cells.across.withSteps { luma in
+                    unsafe cells.acrossChroma.withSteps { chroma in
+                        for interval in 0...DownsampledFrame.rows {
+                            unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
                         }
                     }
                 }
@@ -288,6 +282,15 @@ public struct BackgroundPainter: ~Copyable {
             if run.content != .person {
                 unsafe expandBack(luma, chroma)
                 if unsafe content.replacesRoom, run.content == .edge { unsafe expandRoom(run, luma, chroma) }
+                if run.content == .edge {
+                    let (start, count) = unsafe (Int(luma.starts[run.first]), CInt(rows.count))
+                    let width = unsafe luma.starts[run.end] - luma.starts[run.first]
+                    unsafe kernels.pointee.prefetch(
+                        matte + rows.lowerBound * layout.width + start, layout.width, count, width)
+                    unsafe kernels.pointee.prefetch(
+                        bytes + lumaSite.offset + rows.lowerBound * lumaSite.stride + start * lumaSite.step,
+                        lumaSite.stride, count, width * CInt(lumaSite.step))
+                }
                 for y in rows { unsafe paint(run, y, down.weights[y], luma, chroma) }
             }
             next = unsafe isWhole ? nil : contents.run(from: run.end, interval)
@@ -332,8 +335,11 @@ public struct BackgroundPainter: ~Copyable {
             Int(pairs.starts[run.first]), Int(pairs.starts[run.end]) - Int(pairs.starts[run.first])
         )
         let (site, shift, row) = unsafe (lumaSite, self.shift, matte + y * layout.width)
-        if unsafe isPacked && content.hasCells && !needsMatte(run), count > 0, let chroma = unsafe chromaSites {
-            return unsafe paintPacked(first, count, y, below, site, chroma.u)
+        let isEdge = unsafe needsMatte(run)
+        if unsafe isPacked && content.hasCells && !(isEdge && content.replacesRoom), count > 0,
+            let chroma = unsafe chromaSites
+        {
+            return unsafe paintPacked(first, count, y, below, isEdge ? row + start : nil, site, chroma.u)
         }
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
@@ -354,14 +360,16 @@ public struct BackgroundPainter: ~Copyable {
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
-    /// Paints pairs of pixels of a packed frame that show the background alone.
+    /// Paints pairs of pixels of a packed frame with cells of the background.
+    /// - Parameter matte: of the pixels; nil: they show the background alone.
     private func paintPacked(
-        _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ luma: SampleSite, _ u: SampleSite
+        _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ matte: UnsafePointer<UInt8>?, _ luma: SampleSite,
+        _ u: SampleSite
     ) {
         var (lumaRows, uRows, vRows) = unsafe (backRows(0, 2 * first), backRows(1, first), backRows(2, first))
         let (isLumaFirst, pair) = unsafe packedPlace(first, y, luma, u)
         unsafe kernels.pointee.mix_packed(
-            &lumaRows, &uRows, &vRows, below, CInt(count), isLumaFirst ? 1 : 0, pair)
+            &lumaRows, &uRows, &vRows, below, matte, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
     /// The rows of a plane of the background between which pixels are painted, from a sample on.

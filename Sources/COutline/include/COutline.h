@@ -149,10 +149,11 @@ struct coutline_kernels {
     /// Mixes two expanded rows of cells to bytes. Reads and writes up to 16 samples more.
     void (*_Nonnull mix)(const int16_t *_Nonnull upper, const int16_t *_Nonnull lower, float below, int count,
                          uint8_t *_Nonnull out);
-    /// Mixes the rows of three components as `mix` does, and packs them as `pack` does. Writes no byte more.
+    /// Mixes the rows of three components as `mix` does, and packs them as `pack` does; behind the person, as `lay`
+    /// does, if there is a matte (of each pixel). Reads up to 32 bytes more of the matte. Writes no byte more.
     void (*_Nonnull mix_packed)(const struct coutline_rows *_Nonnull y, const struct coutline_rows *_Nonnull u,
-                                const struct coutline_rows *_Nonnull v, float below, int pairs, int is_luma_first,
-                                uint8_t *_Nonnull to);
+                                const struct coutline_rows *_Nonnull v, float below, const uint8_t *_Nullable matte,
+                                int pairs, int is_luma_first, uint8_t *_Nonnull to);
     /// Lays a background behind the person: out = m * out + (1 - m) * back. Reads and writes up to 16 bytes more.
     void (*_Nonnull lay)(const uint8_t *_Nonnull back, const uint8_t *_Nonnull matte, int count,
                          uint8_t *_Nonnull out);
@@ -172,6 +173,9 @@ struct coutline_kernels {
     /// Writes pairs of pixels as Y U Y V, or, if luma is not first, as U Y V Y.
     void (*_Nonnull pack)(const uint8_t *_Nonnull y, const uint8_t *_Nonnull u, const uint8_t *_Nonnull v, int pairs,
                           int is_luma_first, uint8_t *_Nonnull to);
+    /// Brings parts of rows into the cache, all at once: edges of people lie all over a frame, and waiting for each
+    /// row in turn takes longer than all else that is done with it.
+    void (*_Nonnull prefetch)(const uint8_t *_Nonnull from, ptrdiff_t stride, int rows, int count);
 };
 
 /// Whether the processor has AVX2 and FMA.
