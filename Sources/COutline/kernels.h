@@ -500,8 +500,8 @@ static void matte(const uint8_t *luma, int step, const float *a0, const float *b
 
 // MARK: - The background
 
-static void disc(const float *restrict in, int width, int height, int radius, const int32_t *spans, int reach,
-                 float *restrict out, float *restrict scratch) {
+INLINE void disc_of(const float *restrict in, int width, int height, int radius, const int32_t *spans,
+                    const float *parts, int reach, float *restrict out, float *restrict scratch) {
     // Row i has the sums of each column from the top on, of i rows; the edge is repeated on all sides.
     int length = width + 2 * radius;
     for (int x = 0; x < length; x++) scratch[x] = 0;
@@ -519,12 +519,24 @@ static void disc(const float *restrict in, int width, int height, int radius, co
             for (int i = 0; i <= 2 * radius; i++) {
                 const float *upper = scratch + (size_t)(y + reach - spans[i]) * length + x + i;
                 const float *lower = scratch + (size_t)(y + reach + spans[i] + 1) * length + x + i;
-                _Pragma("unroll") for (int k = 0; k < 4; k++)
-                    sum[k] += load(lower + k * LANES) - load(upper + k * LANES);
+                _Pragma("unroll") for (int k = 0; k < 4; k++) {
+                    vector to = load(lower + k * LANES), from = load(upper + k * LANES);
+                    if (parts) {
+                        to += every(parts[i]) * (load(lower + length + k * LANES) - to);
+                        from += every(parts[i]) * (load(upper - length + k * LANES) - from);
+                    }
+                    sum[k] += to - from;
+                }
             }
             _Pragma("unroll") for (int k = 0; k < 4; k++) store(out + (size_t)y * width + x + k * LANES, sum[k]);
         }
     }
+}
+
+static void disc(const float *in, int width, int height, int radius, const int32_t *spans, const float *parts,
+                 int reach, float *out, float *scratch) {
+    if (parts) disc_of(in, width, height, radius, spans, parts, reach, out, scratch);
+    else disc_of(in, width, height, radius, spans, 0, reach, out, scratch);
 }
 
 static void weigh(const float *luma, const float *a, const float *b, size_t count, float covered, float bright,
@@ -543,6 +555,32 @@ static void weigh(const float *luma, const float *a, const float *b, size_t coun
 
 static void multiply(const float *a, const float *b, size_t count, float *out) {
     for (size_t i = 0; i < count; i += LANES) store(out + i, load(a + i) * load(b + i));
+}
+
+static void pool(const float *restrict in, const float *restrict factors, int width, int height,
+                 float *restrict out) {
+    for (int y = 0; y + 1 < height; y += 2)
+        for (int x = 0; x < width; x += 2 * LANES) {
+            size_t upper = (size_t)y * width + x, lower = upper + width;
+            vector left = load(in + upper), right = load(in + upper + LANES);
+            vector below = load(in + lower), beside = load(in + lower + LANES);
+            if (factors) {
+                left *= load(factors + upper);
+                right *= load(factors + upper + LANES);
+                below *= load(factors + lower);
+                beside *= load(factors + lower + LANES);
+            }
+            left += below;
+            right += beside;
+#if LANES == 8
+            vector even = __builtin_shufflevector(left, right, 0, 2, 4, 6, 8, 10, 12, 14);
+            vector odd = __builtin_shufflevector(left, right, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+            vector even = __builtin_shufflevector(left, right, 0, 2, 4, 6);
+            vector odd = __builtin_shufflevector(left, right, 1, 3, 5, 7);
+#endif
+            store(out + (size_t)y / 2 * (width / 2) + x / 2, even + odd);
+        }
 }
 
 static void divide(const float *sums, const float *weights, size_t count, int16_t *out) {
@@ -701,7 +739,7 @@ const struct coutline_kernels TABLE = {
     .scale = scale, .double_up = double_up,
     .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .smooth = smooth, .change = change,
     .guide = guide, .classify = classify, .expand = expand, .matte = matte,
-    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc,
+    .weigh = weigh, .multiply = multiply, .pool = pool, .divide = divide, .disc = disc,
     .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed, .lay = lay, .replace = replace,
     .adjust = adjust, .halve = halve,
     .gather = gather, .scatter = scatter, .pack = pack, .prefetch = prefetch,

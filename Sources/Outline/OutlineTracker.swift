@@ -274,7 +274,7 @@ public struct OutlineTracker: ~Copyable {
         let (width, site, length) = (cells.layout.width, cells.layout.luma, cells.layout.width + 64)
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
-        let (across, down, isHurried) = (cells.across, cells.down, isHurried)
+        let (across, down, isHurried) = (cells.steps.across, cells.steps.down, isHurried)
         let (matte, denoised) = unsafe (matte.base, matte.base + matte.count / 2)
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             unsafe across.withSteps { steps in
@@ -323,7 +323,8 @@ public struct OutlineTracker: ~Copyable {
         switch cells {
         case .none: break
         case .some(let cells):
-            let (across, down, width) = (cells.across.starts, cells.down.starts, cells.layout.width)
+            let (across, down) = (cells.steps.across.starts, cells.steps.down.starts)
+            let width = cells.layout.width
             for interval in 0...Self.rows where down[interval] < down[interval + 1] {
                 var first = 0
                 while let run = contents.run(from: first, interval) {
@@ -372,6 +373,13 @@ extension [UInt8] {
     }
 }
 
+extension GridSteps {
+    /// Lends the steps across to the kernels.
+    @unsafe func withSteps(_ body: (_ luma: coutline_steps, _ chroma: coutline_steps) -> Void) {
+        unsafe across.withSteps { luma in unsafe acrossChroma.withSteps { unsafe body(luma, $0) } }
+    }
+}
+
 extension CellSteps {
     /// Lends the steps to the kernels.
     @unsafe func withSteps(_ body: (coutline_steps) -> Void) {
@@ -381,9 +389,9 @@ extension CellSteps {
                     guard let starts = starts.baseAddress, let weights = weights.baseAddress,
                         let fixedWeights = fixedWeights.baseAddress
                     else { return }
-                    let cells = CInt(self.starts.count - 2)
                     unsafe body(
-                        coutline_steps(cells: cells, starts: starts, weights: weights, fixed_weights: fixedWeights))
+                        coutline_steps(
+                            cells: CInt(cells), starts: starts, weights: weights, fixed_weights: fixedWeights))
                 }
             }
         }

@@ -42,6 +42,52 @@ import Testing
         }
     }
 
+    @Test(arguments: widths) func `cells are summed by squares, and by discs with parts of cells at their ends`(
+        isWide: CInt
+    ) {
+        var generator = SeededGenerator(4)
+        let (width, height, reach) = (64, 10, 3)
+        let (cells, factors) = (generator.numbers(width * height), generator.numbers(width * height))
+        let (spans, parts): ([Int32], [Float]) = ([0, 1, 2, 1, 0], [0.25, 0.5, 0, 0.75, 0])
+        var (pooled, plain) = ([Float](repeating: 0, count: width * height / 4), [Float]())
+        var (sums, wholeSums) = ([Float](repeating: 0, count: width * height), [Float]())
+        var scratch = [Float](repeating: 0, count: (height + 2 * reach + 1) * (width + spans.count - 1))
+        let kernels = unsafe coutline_kernels(isWide)
+        unsafe kernels.pointee.pool(cells, factors, CInt(width), CInt(height), &pooled)
+        plain = pooled
+        unsafe kernels.pointee.pool(cells, nil, CInt(width), CInt(height), &plain)
+        unsafe kernels.pointee.disc(
+            cells, CInt(width), CInt(height), CInt(spans.count / 2), spans, parts, CInt(reach), &sums, &scratch)
+        wholeSums = sums
+        unsafe kernels.pointee.disc(
+            cells, CInt(width), CInt(height), CInt(spans.count / 2), spans, nil, CInt(reach), &wholeSums, &scratch)
+        func cell(_ x: Int, _ y: Int) -> Float {
+            cells[min(max(y, 0), height - 1) * width + min(max(x, 0), width - 1)]
+        }
+        var worst: Float = 0
+        for y in 0..<height {
+            for x in 0..<width {
+                var (sum, wholeSum): (Float, Float) = (0, 0)
+                for i in spans.indices {
+                    let (column, span) = (x + i - spans.count / 2, Int(spans[i]))
+                    for dy in -span...span { wholeSum += cell(column, y + dy) }
+                    sum += parts[i] * (cell(column, y - span - 1) + cell(column, y + span + 1))
+                }
+                worst = max(worst, abs(sums[y * width + x] - (sum + wholeSum)))
+                worst = max(worst, abs(wholeSums[y * width + x] - wholeSum))
+            }
+        }
+        for y in 0..<height / 2 {
+            for x in 0..<width / 2 {
+                let places = [0, 1, width, width + 1].map { 2 * y * width + 2 * x + $0 }
+                let i = y * (width / 2) + x
+                worst = max(worst, abs(plain[i] - places.map { cells[$0] }.reduce(0, +)))
+                worst = max(worst, abs(pooled[i] - places.map { cells[$0] * factors[$0] }.reduce(0, +)))
+            }
+        }
+        #expect(worst < 1e-4)
+    }
+
     private func mixPacked(
         _ isWide: CInt, _ rows: [[Int16]], _ matte: [UInt8]?, _ pairs: Int, _ isLumaFirst: Bool, onto before: [UInt8]
     ) -> [UInt8] {

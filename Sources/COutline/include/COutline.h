@@ -135,14 +135,20 @@ struct coutline_kernels {
     void (*_Nonnull weigh)(const float *_Nonnull luma, const float *_Nullable a, const float *_Nullable b, size_t count,
                            float covered, float bright, float shine, float *_Nonnull out);
     void (*_Nonnull multiply)(const float *_Nonnull a, const float *_Nonnull b, size_t count, float *_Nonnull out);
+    /// Sums over squares of 2 x 2 cells, of products with `factors` if there are any. The width is a multiple of 16,
+    /// the height even.
+    void (*_Nonnull pool)(const float *_Nonnull in, const float *_Nullable factors, int width, int height,
+                          float *_Nonnull out);
     /// Samples of cells from sums of weighted samples and sums of weights.
     void (*_Nonnull divide)(const float *_Nonnull sums, const float *_Nonnull weights, size_t count,
                             int16_t *_Nonnull out);
-    /// Sums over ellipses: out[y][x] = the sum of in[y + dy][x + dx] over |dy| <= spans[dx + radius]. Beyond the edge,
-    /// the edge is repeated. The width is a multiple of 32. Scratch: (height + 2 * reach + 1) * (width + 2 * radius),
-    /// where `reach` is the longest span.
-    void (*_Nonnull disc)(const float *_Nonnull in, int width, int height, int radius, const int32_t *_Nonnull spans,
-                          int reach, float *_Nonnull out, float *_Nonnull scratch);
+    /// Sums over ellipses: out[y][x] = the sum of in[y + dy][x + dx] over |dy| <= spans[dx + radius]; the next
+    /// cells above and below count parts[dx + radius], if there are parts. Beyond the edge, the edge is repeated. The
+    /// width is a multiple of 32. Scratch: (height + 2 * reach + 1) * (width + 2 * radius), where `reach` is the
+    /// longest span, or with parts one more.
+    void (*_Nonnull disc)(const float *_Nonnull in, int width, int height, int radius,
+                          const int32_t *_Nonnull spans, const float *_Nullable parts, int reach, float *_Nonnull out,
+                          float *_Nonnull scratch);
     /// As `expand`, for samples of cells. Writes up to 16 samples more.
     void (*_Nonnull expand_samples)(const int16_t *_Nonnull cells, struct coutline_steps steps, int first, int end,
                                     int16_t *_Nonnull out);
