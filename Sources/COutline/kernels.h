@@ -325,54 +325,91 @@ static float change(const float *restrict a, const float *restrict b, size_t cou
 
 // MARK: - The edge
 
-/// Means of squares of 2 radius + 1 cells. Beyond the edge, the edge is repeated.
-static void box(const float *restrict in, float *restrict out, int width, int height, int radius,
-                float *restrict line) {
-    // `line` has the sums of columns, with the edge repeated on both sides.
-    float *sums = line + radius;
-    float weight = 1.f / ((2 * radius + 1) * (2 * radius + 1));
-    for (int x = 0; x < width; x++) sums[x] = in[x] * (radius + 1);
-    for (int y = 1; y <= radius; y++) {
-        const float *row = in + (size_t)clamped(y, 0, height - 1) * width;
-        for (int x = 0; x < width; x++) sums[x] += row[x];
-    }
-    for (int y = 0; y < height; y++) {
-        for (int i = 1; i <= radius; i++) {
-            sums[-i] = sums[0];
-            sums[width - 1 + i] = sums[width - 1];
-        }
-        float *to = out + (size_t)y * width;
-        for (int x = 0; x < width; x += LANES) {
-            vector sum = load(sums + x);
-            for (int i = 1; i <= radius; i++) sum += load(sums + x - i) + load(sums + x + i);
-            store(to + x, sum * every(weight));
-        }
-        const float *entering = in + (size_t)clamped(y + radius + 1, 0, height - 1) * width;
-        const float *leaving = in + (size_t)clamped(y - radius, 0, height - 1) * width;
-        for (int x = 0; x < width; x++) sums[x] += entering[x] - leaving[x];
+/// Sums of 2 radius + 1 neighbours, from the sums of their columns.
+INLINE vector across(const float *sums, int radius) {
+    vector sum = load(sums);
+    for (int i = 1; i <= radius; i++) sum += load(sums - i) + load(sums + i);
+    return sum;
+}
+
+/// Repeats the first and the last of the sums of columns on both sides.
+INLINE void repeat_ends(float *sums, int width, int radius) {
+    for (int i = 1; i <= radius; i++) {
+        sums[-i] = sums[0];
+        sums[width - 1 + i] = sums[width - 1];
     }
 }
 
-static void guide(const float *restrict mask, const float *restrict luma, int width, int height, int radius,
-                  float smoothness, float *restrict a, float *restrict b, float *restrict scratch) {
-    size_t count = (size_t)width * height;
-    float *mean_luma = scratch, *mean_mask = scratch + count, *products = scratch + 2 * count;
-    float *mean_products = scratch + 3 * count, *mean_squares = scratch + 4 * count, *line = scratch + 5 * count;
-    box(luma, mean_luma, width, height, radius, line);
-    box(mask, mean_mask, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) products[i] = luma[i] * mask[i];
-    box(products, mean_products, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) products[i] = luma[i] * luma[i];
-    box(products, mean_squares, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) {
-        float covariance = mean_products[i] - mean_luma[i] * mean_mask[i];
-        float variance = mean_squares[i] - mean_luma[i] * mean_luma[i];
-        float slope = covariance / ((variance > 0 ? variance : 0) + smoothness);
-        products[i] = slope;
-        mean_products[i] = mean_mask[i] - slope * mean_luma[i];
+/// In one sweep: each row of sums is used at once, and so are the coefficients of single windows for their means.
+INLINE void guide_of(const float *restrict mask, const float *restrict luma, int width, int height, int radius,
+                     float smoothness, float *restrict a, float *restrict b, float *restrict scratch) {
+    size_t length = width + 2 * radius;
+    // Sums of columns: of luma, mask, their product, luma squared, then of both coefficients.
+    float *sums[6];
+    for (int i = 0; i < 6; i++) sums[i] = scratch + i * length + radius;
+    // The coefficients of the windows around the last rows' cells.
+    int kept = 2 * radius + 2;
+    float *slopes = scratch + 6 * length, *bases = slopes + (size_t)kept * width;
+    vector weight = every(1.f / ((2 * radius + 1) * (2 * radius + 1)));
+    for (int y = -radius; y < height + radius; y++) {
+        // Rows enter sums 2 radius before they leave them. Beyond the edge, the edge is repeated.
+        const float *entering_luma = luma + (size_t)clamped(y + radius, 0, height - 1) * width;
+        const float *entering_mask = mask + (size_t)clamped(y + radius, 0, height - 1) * width;
+        const float *leaving_luma = luma + (size_t)clamped(y - radius - 1, 0, height - 1) * width;
+        const float *leaving_mask = mask + (size_t)clamped(y - radius - 1, 0, height - 1) * width;
+        for (int x = 0; y < height && x < width; x += LANES) {
+            vector l = load(entering_luma + x), m = load(entering_mask + x);
+            vector values[4] = {l, m, l * m, l * l};
+            if (y == -radius) {
+                for (int i = 0; i < 4; i++) store(sums[i] + x, values[i] * every(radius + 1));
+            } else if (y <= 0) {
+                for (int i = 0; i < 4; i++) store(sums[i] + x, load(sums[i] + x) + values[i]);
+            } else {
+                vector old_l = load(leaving_luma + x), old_m = load(leaving_mask + x);
+                vector old[4] = {old_l, old_m, old_l * old_m, old_l * old_l};
+                for (int i = 0; i < 4; i++) store(sums[i] + x, load(sums[i] + x) + (values[i] - old[i]));
+            }
+        }
+        if (y < 0) continue;
+        if (y < height) {
+            for (int i = 0; i < 4; i++) repeat_ends(sums[i], width, radius);
+            float *slope_row = slopes + (size_t)(y % kept) * width, *base_row = bases + (size_t)(y % kept) * width;
+            for (int x = 0; x < width; x += LANES) {
+                vector mean_luma = across(sums[0] + x, radius) * weight;
+                vector mean_mask = across(sums[1] + x, radius) * weight;
+                vector mean_products = across(sums[2] + x, radius) * weight;
+                vector mean_squares = across(sums[3] + x, radius) * weight;
+                vector covariance = mean_products - mean_luma * mean_mask;
+                vector variance = mean_squares - mean_luma * mean_luma;
+                vector slope = covariance / (larger(variance, every(0)) + every(smoothness));
+                store(slope_row + x, slope);
+                store(base_row + x, mean_mask - slope * mean_luma);
+            }
+        }
+        int entering = (y < height ? y : height - 1) % kept, row = y - radius;
+        int leaving = (row - radius - 1 < 0 ? 0 : row - radius - 1) % kept;
+        for (int i = 0; i < 2; i++) {
+            const float *rows = i == 0 ? slopes : bases;
+            float *to = sums[4 + i];
+            for (int x = 0; x < width; x += LANES) {
+                vector value = load(rows + (size_t)entering * width + x);
+                if (y == 0) store(to + x, value * every(radius + 1));
+                else if (row <= 0) store(to + x, load(to + x) + value);
+                else store(to + x, load(to + x) + (value - load(rows + (size_t)leaving * width + x)));
+            }
+            if (row < 0) continue;
+            repeat_ends(to, width, radius);
+            for (int x = 0; x < width; x += LANES)
+                store((i == 0 ? a : b) + (size_t)row * width + x, across(to + x, radius) * weight);
+        }
     }
-    box(products, a, width, height, radius, line);
-    box(mean_products, b, width, height, radius, line);
+}
+
+static void guide(const float *mask, const float *luma, int width, int height, int radius, float smoothness, float *a,
+                  float *b, float *scratch) {
+    // Unrolled for the radius that is used.
+    if (radius == 3) guide_of(mask, luma, width, height, 3, smoothness, a, b, scratch);
+    else guide_of(mask, luma, width, height, radius, smoothness, a, b, scratch);
 }
 
 static void classify(float *restrict a, float *restrict b, int columns, int rows, float contrast,

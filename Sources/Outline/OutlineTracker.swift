@@ -200,7 +200,7 @@ public struct OutlineTracker: ~Copyable {
             change = VectorBuffer<Float>(count: DownsampledFrame.count)
             a = VectorBuffer<Float>(count: DownsampledFrame.count)
             b = VectorBuffer<Float>(count: DownsampledFrame.count)
-            scratch = VectorBuffer<Float>(count: 5 * DownsampledFrame.count + 1024)
+            scratch = VectorBuffer<Float>(count: (4 * Self.radius + 10) * Self.columns + 12 * Self.radius)
         }
         reset()
         cells = DownsampledFrame(layout)

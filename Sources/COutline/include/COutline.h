@@ -110,7 +110,8 @@ struct coutline_kernels {
     // MARK: the edge
 
     /// The coefficients of a guided filter (He, Sun, Tang: Guided Image Filtering, 2010): mask = a * luma + b around
-    /// each cell, averaged. The width is a multiple of 8. Scratch: 5 * width * height + 2 * width + 4 * radius + 64.
+    /// each cell, averaged. The width is a multiple of 8, the height greater than the radius. Scratch:
+    /// (4 * radius + 10) * width + 12 * radius.
     void (*_Nonnull guide)(const float *_Nonnull mask, const float *_Nonnull luma, int width, int height, int radius,
                            float smoothness, float *_Nonnull a, float *_Nonnull b, float *_Nonnull scratch);
     /// Adds contrast around one half to the coefficients, and tells what the matte is in the gaps between cells'
