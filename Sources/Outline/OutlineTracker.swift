@@ -368,6 +368,15 @@ extension [UInt8] {
         guard first < length else { return nil }
         let (start, content) = (row * length, self[row * length + first])
         var end = first + 1
+        // Most gaps are in long runs: eight at a time.
+        let eight = UInt64(content) * 0x0101_0101_0101_0101
+        unsafe withUnsafeBytes { gaps in
+            while end + 8 <= length,
+                unsafe gaps.loadUnaligned(fromByteOffset: start + end, as: UInt64.self) == eight
+            {
+                end += 8
+            }
+        }
         while end < length, self[start + end] == content { end += 1 }
         return GapRun(first: first, end: end, content: OutlineTracker.Content(rawValue: content) ?? .edge)
     }
