@@ -325,54 +325,91 @@ static float change(const float *restrict a, const float *restrict b, size_t cou
 
 // MARK: - The edge
 
-/// Means of squares of 2 radius + 1 cells. Beyond the edge, the edge is repeated.
-static void box(const float *restrict in, float *restrict out, int width, int height, int radius,
-                float *restrict line) {
-    // `line` has the sums of columns, with the edge repeated on both sides.
-    float *sums = line + radius;
-    float weight = 1.f / ((2 * radius + 1) * (2 * radius + 1));
-    for (int x = 0; x < width; x++) sums[x] = in[x] * (radius + 1);
-    for (int y = 1; y <= radius; y++) {
-        const float *row = in + (size_t)clamped(y, 0, height - 1) * width;
-        for (int x = 0; x < width; x++) sums[x] += row[x];
-    }
-    for (int y = 0; y < height; y++) {
-        for (int i = 1; i <= radius; i++) {
-            sums[-i] = sums[0];
-            sums[width - 1 + i] = sums[width - 1];
-        }
-        float *to = out + (size_t)y * width;
-        for (int x = 0; x < width; x += LANES) {
-            vector sum = load(sums + x);
-            for (int i = 1; i <= radius; i++) sum += load(sums + x - i) + load(sums + x + i);
-            store(to + x, sum * every(weight));
-        }
-        const float *entering = in + (size_t)clamped(y + radius + 1, 0, height - 1) * width;
-        const float *leaving = in + (size_t)clamped(y - radius, 0, height - 1) * width;
-        for (int x = 0; x < width; x++) sums[x] += entering[x] - leaving[x];
+/// Sums of 2 radius + 1 neighbours, from the sums of their columns.
+INLINE vector across(const float *sums, int radius) {
+    vector sum = load(sums);
+    for (int i = 1; i <= radius; i++) sum += load(sums - i) + load(sums + i);
+    return sum;
+}
+
+/// Repeats the first and the last of the sums of columns on both sides.
+INLINE void repeat_ends(float *sums, int width, int radius) {
+    for (int i = 1; i <= radius; i++) {
+        sums[-i] = sums[0];
+        sums[width - 1 + i] = sums[width - 1];
     }
 }
 
-static void guide(const float *restrict mask, const float *restrict luma, int width, int height, int radius,
-                  float smoothness, float *restrict a, float *restrict b, float *restrict scratch) {
-    size_t count = (size_t)width * height;
-    float *mean_luma = scratch, *mean_mask = scratch + count, *products = scratch + 2 * count;
-    float *mean_products = scratch + 3 * count, *mean_squares = scratch + 4 * count, *line = scratch + 5 * count;
-    box(luma, mean_luma, width, height, radius, line);
-    box(mask, mean_mask, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) products[i] = luma[i] * mask[i];
-    box(products, mean_products, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) products[i] = luma[i] * luma[i];
-    box(products, mean_squares, width, height, radius, line);
-    for (size_t i = 0; i < count; i++) {
-        float covariance = mean_products[i] - mean_luma[i] * mean_mask[i];
-        float variance = mean_squares[i] - mean_luma[i] * mean_luma[i];
-        float slope = covariance / ((variance > 0 ? variance : 0) + smoothness);
-        products[i] = slope;
-        mean_products[i] = mean_mask[i] - slope * mean_luma[i];
+/// In one sweep: each row of sums is used at once, and so are the coefficients of single windows for their means.
+INLINE void guide_of(const float *restrict mask, const float *restrict luma, int width, int height, int radius,
+                     float smoothness, float *restrict a, float *restrict b, float *restrict scratch) {
+    size_t length = width + 2 * radius;
+    // Sums of columns: of luma, mask, their product, luma squared, then of both coefficients.
+    float *sums[6];
+    for (int i = 0; i < 6; i++) sums[i] = scratch + i * length + radius;
+    // The coefficients of the windows around the last rows' cells.
+    int kept = 2 * radius + 2;
+    float *slopes = scratch + 6 * length, *bases = slopes + (size_t)kept * width;
+    vector weight = every(1.f / ((2 * radius + 1) * (2 * radius + 1)));
+    for (int y = -radius; y < height + radius; y++) {
+        // Rows enter sums 2 radius before they leave them. Beyond the edge, the edge is repeated.
+        const float *entering_luma = luma + (size_t)clamped(y + radius, 0, height - 1) * width;
+        const float *entering_mask = mask + (size_t)clamped(y + radius, 0, height - 1) * width;
+        const float *leaving_luma = luma + (size_t)clamped(y - radius - 1, 0, height - 1) * width;
+        const float *leaving_mask = mask + (size_t)clamped(y - radius - 1, 0, height - 1) * width;
+        for (int x = 0; y < height && x < width; x += LANES) {
+            vector l = load(entering_luma + x), m = load(entering_mask + x);
+            vector values[4] = {l, m, l * m, l * l};
+            if (y == -radius) {
+                for (int i = 0; i < 4; i++) store(sums[i] + x, values[i] * every(radius + 1));
+            } else if (y <= 0) {
+                for (int i = 0; i < 4; i++) store(sums[i] + x, load(sums[i] + x) + values[i]);
+            } else {
+                vector old_l = load(leaving_luma + x), old_m = load(leaving_mask + x);
+                vector old[4] = {old_l, old_m, old_l * old_m, old_l * old_l};
+                for (int i = 0; i < 4; i++) store(sums[i] + x, load(sums[i] + x) + (values[i] - old[i]));
+            }
+        }
+        if (y < 0) continue;
+        if (y < height) {
+            for (int i = 0; i < 4; i++) repeat_ends(sums[i], width, radius);
+            float *slope_row = slopes + (size_t)(y % kept) * width, *base_row = bases + (size_t)(y % kept) * width;
+            for (int x = 0; x < width; x += LANES) {
+                vector mean_luma = across(sums[0] + x, radius) * weight;
+                vector mean_mask = across(sums[1] + x, radius) * weight;
+                vector mean_products = across(sums[2] + x, radius) * weight;
+                vector mean_squares = across(sums[3] + x, radius) * weight;
+                vector covariance = mean_products - mean_luma * mean_mask;
+                vector variance = mean_squares - mean_luma * mean_luma;
+                vector slope = covariance / (larger(variance, every(0)) + every(smoothness));
+                store(slope_row + x, slope);
+                store(base_row + x, mean_mask - slope * mean_luma);
+            }
+        }
+        int entering = (y < height ? y : height - 1) % kept, row = y - radius;
+        int leaving = (row - radius - 1 < 0 ? 0 : row - radius - 1) % kept;
+        for (int i = 0; i < 2; i++) {
+            const float *rows = i == 0 ? slopes : bases;
+            float *to = sums[4 + i];
+            for (int x = 0; x < width; x += LANES) {
+                vector value = load(rows + (size_t)entering * width + x);
+                if (y == 0) store(to + x, value * every(radius + 1));
+                else if (row <= 0) store(to + x, load(to + x) + value);
+                else store(to + x, load(to + x) + (value - load(rows + (size_t)leaving * width + x)));
+            }
+            if (row < 0) continue;
+            repeat_ends(to, width, radius);
+            for (int x = 0; x < width; x += LANES)
+                store((i == 0 ? a : b) + (size_t)row * width + x, across(to + x, radius) * weight);
+        }
     }
-    box(products, a, width, height, radius, line);
-    box(mean_products, b, width, height, radius, line);
+}
+
+static void guide(const float *mask, const float *luma, int width, int height, int radius, float smoothness, float *a,
+                  float *b, float *scratch) {
+    // Unrolled for the radius that is used.
+    if (radius == 3) guide_of(mask, luma, width, height, 3, smoothness, a, b, scratch);
+    else guide_of(mask, luma, width, height, radius, smoothness, a, b, scratch);
 }
 
 static void classify(float *restrict a, float *restrict b, int columns, int rows, float contrast,
@@ -500,8 +537,8 @@ static void matte(const uint8_t *luma, int step, const float *a0, const float *b
 
 // MARK: - The background
 
-static void disc(const float *restrict in, int width, int height, int radius, const int32_t *spans, int reach,
-                 float *restrict out, float *restrict scratch) {
+INLINE void disc_of(const float *restrict in, int width, int height, int radius, const int32_t *spans,
+                    const float *parts, int reach, float *restrict out, float *restrict scratch) {
     // Row i has the sums of each column from the top on, of i rows; the edge is repeated on all sides.
     int length = width + 2 * radius;
     for (int x = 0; x < length; x++) scratch[x] = 0;
@@ -519,12 +556,24 @@ static void disc(const float *restrict in, int width, int height, int radius, co
             for (int i = 0; i <= 2 * radius; i++) {
                 const float *upper = scratch + (size_t)(y + reach - spans[i]) * length + x + i;
                 const float *lower = scratch + (size_t)(y + reach + spans[i] + 1) * length + x + i;
-                _Pragma("unroll") for (int k = 0; k < 4; k++)
-                    sum[k] += load(lower + k * LANES) - load(upper + k * LANES);
+                _Pragma("unroll") for (int k = 0; k < 4; k++) {
+                    vector to = load(lower + k * LANES), from = load(upper + k * LANES);
+                    if (parts) {
+                        to += every(parts[i]) * (load(lower + length + k * LANES) - to);
+                        from += every(parts[i]) * (load(upper - length + k * LANES) - from);
+                    }
+                    sum[k] += to - from;
+                }
             }
             _Pragma("unroll") for (int k = 0; k < 4; k++) store(out + (size_t)y * width + x + k * LANES, sum[k]);
         }
     }
+}
+
+static void disc(const float *in, int width, int height, int radius, const int32_t *spans, const float *parts,
+                 int reach, float *out, float *scratch) {
+    if (parts) disc_of(in, width, height, radius, spans, parts, reach, out, scratch);
+    else disc_of(in, width, height, radius, spans, 0, reach, out, scratch);
 }
 
 static void weigh(const float *luma, const float *a, const float *b, size_t count, float covered, float bright,
@@ -543,6 +592,32 @@ static void weigh(const float *luma, const float *a, const float *b, size_t coun
 
 static void multiply(const float *a, const float *b, size_t count, float *out) {
     for (size_t i = 0; i < count; i += LANES) store(out + i, load(a + i) * load(b + i));
+}
+
+static void pool(const float *restrict in, const float *restrict factors, int width, int height,
+                 float *restrict out) {
+    for (int y = 0; y + 1 < height; y += 2)
+        for (int x = 0; x < width; x += 2 * LANES) {
+            size_t upper = (size_t)y * width + x, lower = upper + width;
+            vector left = load(in + upper), right = load(in + upper + LANES);
+            vector below = load(in + lower), beside = load(in + lower + LANES);
+            if (factors) {
+                left *= load(factors + upper);
+                right *= load(factors + upper + LANES);
+                below *= load(factors + lower);
+                beside *= load(factors + lower + LANES);
+            }
+            left += below;
+            right += beside;
+#if LANES == 8
+            vector even = __builtin_shufflevector(left, right, 0, 2, 4, 6, 8, 10, 12, 14);
+            vector odd = __builtin_shufflevector(left, right, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+            vector even = __builtin_shufflevector(left, right, 0, 2, 4, 6);
+            vector odd = __builtin_shufflevector(left, right, 1, 3, 5, 7);
+#endif
+            store(out + (size_t)y / 2 * (width / 2) + x / 2, even + odd);
+        }
 }
 
 static void divide(const float *sums, const float *weights, size_t count, int16_t *out) {
@@ -580,33 +655,61 @@ static void mix(const int16_t *upper, const int16_t *lower, float below, int cou
     for (int x = 0; x < count; x += 2 * LANES) *(bytes *)(out + x) = mixed(upper + x, lower + x, weight);
 }
 
+/// As many bytes laid as a vector has 16-bit numbers.
+INLINE bytes laid(bytes person, bytes back, bytes matte) {
+    words m = __builtin_convertvector(matte, words);
+    words own = __builtin_convertvector(person, words), other = __builtin_convertvector(back, words);
+    // (v + (v >> 8)) >> 8 divides by 255, rounded, for the 16 bits of a product of bytes plus 128.
+    words v = own * m + other * (255 - m) + 128;
+    return __builtin_convertvector((v + (v >> 8)) >> 8, bytes);
+}
+
+static void lay(const uint8_t *back, const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES)
+        *(bytes *)(out + x) = laid(*(const bytes *)(out + x), *(const bytes *)(back + x), *(const bytes *)(matte + x));
+}
+
+INLINE bytes halved(const uint8_t *matte) {
+    words pairs = *(const words *)matte;
+    return __builtin_convertvector(((pairs & 255) + (pairs >> 8) + 1) >> 1, bytes);
+}
+
+static void halve(const uint8_t *matte, int count, uint8_t *out) {
+    for (int x = 0; x < count; x += 2 * LANES) *(bytes *)(out + x) = halved(matte + 2 * x);
+}
+
+/// Lays a background behind the person in packed pairs of pixels, as many as a vector has 16-bit numbers.
+INLINE void lay_packed(const uint8_t *back, const uint8_t *matte, int is_luma_first, uint8_t *out) {
+    enum { count = 2 * LANES };
+    uint8_t chroma[count], packed[4 * count];
+    *(bytes *)chroma = halved(matte);
+    _Pragma("unroll") for (int j = 0; j < count; j += 8)
+        pack_eight(matte + 2 * j, chroma + j, chroma + j, is_luma_first, packed + 4 * j);
+    _Pragma("unroll") for (int j = 0; j < 4 * count; j += count)
+        *(bytes *)(out + j) = laid(*(const bytes *)(out + j), *(const bytes *)(back + j), *(const bytes *)(packed + j));
+}
+
 static void mix_packed(const struct coutline_rows *y_rows, const struct coutline_rows *u_rows,
-                       const struct coutline_rows *v_rows, float below, int pairs, int is_luma_first, uint8_t *to) {
+                       const struct coutline_rows *v_rows, float below, const uint8_t *matte, int pairs,
+                       int is_luma_first, uint8_t *to) {
     struct coutline_rows y = *y_rows, u = *u_rows, v = *v_rows;  // what is written through `to` can't change them
     shorts weight = (shorts){0} + (int16_t)(unit(below) * 32767);
     enum { count = 2 * LANES };
     for (int i = 0; i < pairs; i += count) {
-        uint8_t luma[2 * count], chroma[2][count], packed[4 * count];
+        uint8_t luma[2 * count], chroma[2][count], packed[4 * count], last[4 * count];
         *(bytes *)luma = mixed(y.upper + 2 * i, y.lower + 2 * i, weight);
         *(bytes *)(luma + count) = mixed(y.upper + 2 * i + count, y.lower + 2 * i + count, weight);
         *(bytes *)chroma[0] = mixed(u.upper + i, u.lower + i, weight);
         *(bytes *)chroma[1] = mixed(v.upper + i, v.lower + i, weight);
         int rest = pairs - i < count ? pairs - i : count;
-        uint8_t *out = rest < count ? packed : to + 4 * i;
+        uint8_t *out = rest < count ? last : to + 4 * i, *back = matte ? packed : out;
         _Pragma("unroll") for (int j = 0; j < count; j += 8)
-            pack_eight(luma + 2 * j, chroma[0] + j, chroma[1] + j, is_luma_first, out + 4 * j);
-        if (rest < count) memcpy(to + 4 * i, packed, 4 * rest);
-    }
-}
-
-static void lay(const uint8_t *back, const uint8_t *matte, int count, uint8_t *out) {
-    for (int x = 0; x < count; x += 2 * LANES) {
-        words m = __builtin_convertvector(*(const bytes *)(matte + x), words);
-        words own = __builtin_convertvector(*(const bytes *)(out + x), words);
-        words other = __builtin_convertvector(*(const bytes *)(back + x), words);
-        // (v + 1 + (v + 1 >> 8)) >> 8 divides by 255, rounded, for the 16 bits of a product of bytes.
-        words v = own * m + other * (255 - m) + 128;
-        *(bytes *)(out + x) = __builtin_convertvector((v + (v >> 8)) >> 8, bytes);
+            pack_eight(luma + 2 * j, chroma[0] + j, chroma[1] + j, is_luma_first, back + 4 * j);
+        if (matte) {
+            if (rest < count) memcpy(last, to + 4 * i, 4 * rest);
+            lay_packed(packed, matte + 2 * i, is_luma_first, out);
+        }
+        if (rest < count) memcpy(to + 4 * i, last, 4 * rest);
     }
 }
 
@@ -628,13 +731,6 @@ static void adjust(const uint8_t *restrict matte, float gain, float offset, int 
         float n = gain * (c - zero) + zero + offset;
         float r = m * c + (1 - m) * n + .5f;
         out[x] = (uint8_t)(int32_t)(r < 0 ? 0 : r > 255 ? 255 : r);
-    }
-}
-
-static void halve(const uint8_t *matte, int count, uint8_t *out) {
-    for (int x = 0; x < count; x += 2 * LANES) {
-        words pairs = *(const words *)(matte + 2 * x);
-        *(bytes *)(out + x) = __builtin_convertvector(((pairs & 255) + (pairs >> 8) + 1) >> 1, bytes);
     }
 }
 
@@ -667,13 +763,21 @@ static void pack(const uint8_t *restrict y, const uint8_t *restrict u, const uin
     }
 }
 
+static void prefetch(const uint8_t *from, ptrdiff_t stride, int rows, int count) {
+    for (int y = 0; y < rows; y++, from += stride) {
+        for (int x = 0; x < count; x += 64) __builtin_prefetch(from + x);
+        __builtin_prefetch(from + count - 1);
+    }
+}
+
 const struct coutline_kernels TABLE = {
     .panel = 2 * LANES,
     .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
     .scale = scale, .double_up = double_up,
     .sum_rows = sum_rows, .cells = cells, .rgb = rgb, .smooth = smooth, .change = change,
     .guide = guide, .classify = classify, .expand = expand, .matte = matte,
-    .weigh = weigh, .multiply = multiply, .divide = divide, .disc = disc, .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed,
-    .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
-    .gather = gather, .scatter = scatter, .pack = pack,
+    .weigh = weigh, .multiply = multiply, .pool = pool, .divide = divide, .disc = disc,
+    .expand_samples = expand_samples, .mix = mix, .mix_packed = mix_packed, .lay = lay, .replace = replace,
+    .adjust = adjust, .halve = halve,
+    .gather = gather, .scatter = scatter, .pack = pack, .prefetch = prefetch,
 };

@@ -1,3 +1,5 @@
+import SystemKit
+
 /// A frame that owns its bytes and frees them when it is destroyed. Everything else borrows: spans and views end with
 /// the borrow.
 ///
@@ -7,14 +9,12 @@
     public let layout: FrameLayout
     private let storage: UnsafeMutableBufferPointer<UInt8>
 
-    /// The alignment of owned frames, in bytes: a cache line, so that rows of common widths are aligned too.
-    private static let alignment = 64
-
-    /// Allocates a black frame.
+    /// Allocates a black frame, aligned to a cache line, so that rows of common widths are aligned too.
     public init(_ layout: FrameLayout) {
         self.layout = layout
-        let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: layout.byteCount, alignment: Self.alignment)
-        unsafe storage = raw.bindMemory(to: UInt8.self)
+        let memory = unsafe LargePages.allocate(byteCount: layout.byteCount)
+        unsafe storage = UnsafeMutableBufferPointer(
+            start: memory.bindMemory(to: UInt8.self, capacity: layout.byteCount), count: layout.byteCount)
         fill(y: UInt8(layout.range.black), u: 128, v: 128)
     }
 

@@ -13,8 +13,9 @@ public struct BackgroundPainter: ~Copyable {
     private var weights = VectorBuffer<Float>(count: 0)
     private var weighted = VectorBuffer<Float>(count: 0)
     private var scratch = VectorBuffer<Float>(count: 0)
-    /// Half the heights of a disc's columns, in cells.
+    /// A disc's columns: cells above and below the middle, and what the next ones count, if not nothing.
     private var spans: [Int32] = []
+    private var parts: [Float] = []
     /// Rows of cells at the frame's width: for each plane of the background those with even and with odd numbers, then
     /// for each plane of the room those above and below.
     private var lines = VectorBuffer<Int16>(count: 0)
@@ -68,12 +69,14 @@ public struct BackgroundPainter: ~Copyable {
             switch unsafe content {
             case .background(.blur(let radius)):
                 gradient = nil
-                unsafe blur(&cells, outline, radius, isShining: true, into: back.base, kernels)
+                unsafe blur(
+                    &cells, outline, radius, isCoarse: content.isCoarse, isShining: true, into: back.base, kernels)
             case .background(.gradient(let start, let end)): fill(start, end)
             case .background(.picture), .background(.adjusted), .frame: break
             }
             if unsafe content.replacesRoom, outline.isFresh {
-                unsafe blur(&cells, outline, Self.roomRadius, isShining: false, into: room.base, kernels)
+                unsafe blur(
+                    &cells, outline, Self.roomRadius, isCoarse: false, isShining: false, into: room.base, kernels)
             }
             unsafe paint(content, opacity, &cells, outline, &frame, kernels)
         }
@@ -94,15 +97,13 @@ public struct BackgroundPainter: ~Copyable {
             unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 unsafe before.bytes.withUnsafeBufferPointer { before in
                     unsafe samples.withUnsafeMutableBufferPointer { samples in
-                        unsafe outline.matte.withUnsafeBufferPointer { matte in
-                            guard let bytes = bytes.baseAddress, let before = before.baseAddress,
-                                let samples = samples.baseAddress, let matte = matte.baseAddress
-                            else { return }
-                            let overlay = unsafe PeopleOverlay(
-                                kernels: kernels, layout: cells.layout, before: before, bytes: bytes, matte: matte,
-                                samples: samples, length: length)
-                            unsafe overlay.draw(outline.contents, cells)
-                        }
+                        guard let bytes = bytes.baseAddress, let before = before.baseAddress,
+                            let samples = samples.baseAddress
+                        else { return }
+                        let overlay = unsafe PeopleOverlay(
+                            kernels: kernels, layout: cells.layout, before: before, bytes: bytes,
+                            matte: outline.matte.base, samples: samples, length: length)
+                        unsafe overlay.draw(outline.contents, cells)
                     }
                 }
             }
@@ -125,6 +126,7 @@ public struct BackgroundPainter: ~Copyable {
             scratch = VectorBuffer<Float>(
                 count: 2 * DownsampledFrame.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
             spans.reserveCapacity(2 * Self.maxRadius + 1)
+            parts.reserveCapacity(2 * Self.maxRadius + 1)
         }
         guard length != width + 64 else { return }
         length = width + 64
@@ -148,42 +150,86 @@ public struct BackgroundPainter: ~Copyable {
     }
 
     /// Blurs the room's cells by discs, without the person: each cell counts as much as it shows of the room.
-    /// - Parameter radius: relative to the picture's height.
+    /// - Parameters:
+    ///   - radius: relative to the picture's height.
+    ///   - isCoarse: whether the result has half as many cells across and down.
     @unsafe private mutating func blur(
-        _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
-        into result: UnsafeMutablePointer<Int16>, _ kernels: UnsafePointer<coutline_kernels>
+        _ cells: inout DownsampledFrame, _ outline: borrowing OutlineTracker, _ radius: Float, isCoarse: Bool,
+        isShining: Bool, into result: UnsafeMutablePointer<Int16>, _ kernels: UnsafePointer<coutline_kernels>
     ) {
-        let (columns, rows, count) = (DownsampledFrame.columns, DownsampledFrame.rows, DownsampledFrame.count)
+        let size = isCoarse ? 2 : 1
+        let (columns, rows) = (DownsampledFrame.columns / size, DownsampledFrame.rows / size)
+        let count = columns * rows
         let aspect = Float(cells.layout.height) / Float(cells.layout.width)
-        let most = Float(Self.maxRadius)
-        let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
-        let reach = Int(across)
-        spans.removeAll(keepingCapacity: true)
-        for dx in -reach...reach {
-            let part = Float(dx) / (across + 0.5)
-            spans.append(Int32(down * max(0, 1 - part * part).squareRoot() + 0.5))
-        }
-        let tallest = spans.max() ?? 0
+        let radii = radius * SIMD2(Float(DownsampledFrame.columns) * aspect, Float(DownsampledFrame.rows))
+        let reach = makeDisc(
+            radii.clamped(lowerBound: .one, upperBound: SIMD2(repeating: Float(Self.maxRadius))), isCoarse: isCoarse)
+        let tallest = (spans.max() ?? 0) + (isCoarse ? 1 : 0)
         let (totals, sums, memory) = unsafe (scratch.base, scratch.base + count, scratch.base + 2 * count)
         let (weights, weighted) = unsafe (weights.base, weighted.base)
         let luma = unsafe cells.y.base
         unsafe outline.withCoefficients { a, b in
             unsafe kernels.pointee.weigh(
-                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, count, Self.covered, Self.bright,
-                isShining ? Self.shine : 0, weights)
+                luma, outline.isFresh ? a : nil, outline.isFresh ? b : nil, DownsampledFrame.count, Self.covered,
+                Self.bright, isShining ? Self.shine : 0, weights)
+        }
+        func reduce(_ cells: UnsafePointer<Float>, _ factors: UnsafePointer<Float>?) -> UnsafePointer<Float> {
+            if isCoarse {
+                unsafe kernels.pointee.pool(
+                    cells, factors, CInt(DownsampledFrame.columns), CInt(DownsampledFrame.rows), weighted)
+            } else if let factors = unsafe factors {
+                unsafe kernels.pointee.multiply(cells, factors, count, weighted)
+            } else {
+                return unsafe cells
+            }
+            return unsafe UnsafePointer(weighted)
         }
         unsafe spans.withUnsafeBufferPointer { spans in
-            guard let spans = spans.baseAddress else { return }
-            unsafe kernels.pointee.disc(
-                weights, CInt(columns), CInt(rows), CInt(reach), spans, tallest, totals, memory)
-            for plane in 0..<3 {
-                let from = unsafe plane == 0 ? cells.y.base : plane == 1 ? cells.u.base : cells.v.base
-                unsafe kernels.pointee.multiply(from, weights, count, weighted)
-                unsafe kernels.pointee.disc(
-                    weighted, CInt(columns), CInt(rows), CInt(reach), spans, tallest, sums, memory)
-                unsafe kernels.pointee.divide(sums, totals, count, result + plane * count)
+            unsafe parts.withUnsafeBufferPointer { parts in
+                guard let spans = spans.baseAddress else { return }
+                func sum(_ cells: UnsafePointer<Float>, _ out: UnsafeMutablePointer<Float>) {
+                    unsafe kernels.pointee.disc(
+                        cells, CInt(columns), CInt(rows), CInt(reach), spans, isCoarse ? parts.baseAddress : nil,
+                        tallest, out, memory)
+                }
+                unsafe sum(reduce(weights, nil), totals)
+                for plane in 0..<3 {
+                    let from = unsafe plane == 0 ? cells.y.base : plane == 1 ? cells.u.base : cells.v.base
+                    unsafe sum(reduce(from, weights), sums)
+                    unsafe kernels.pointee.divide(sums, totals, count, result + plane * DownsampledFrame.count)
+                }
             }
         }
+    }
+
+    /// Makes the columns of a disc.
+    /// - Parameters:
+    ///   - radii: across and down, in the outline's cells.
+    ///   - isCoarse: whether the disc has half as many cells. Then it is smoothed, so that it stays round.
+    /// - Returns: the columns on each side of the middle.
+    private mutating func makeDisc(_ radii: SIMD2<Float>, isCoarse: Bool) -> Int {
+        spans.removeAll(keepingCapacity: true)
+        parts.removeAll(keepingCapacity: true)
+        func height(_ x: Float, _ across: Float) -> Float {
+            let part = x / across
+            return max(0, 1 - part * part).squareRoot()
+        }
+        guard isCoarse else {
+            let reach = Int(radii.x)
+            for dx in -reach...reach { spans.append(Int32(radii.y * height(Float(dx), radii.x + 0.5) + 0.5)) }
+            return reach
+        }
+        let half = (radii + 0.5) / 2
+        let reach = Int(half.x)
+        for dx in -reach...reach {
+            // The mean over the column's width.
+            var mean: Float = 0
+            for i in 0..<4 { mean += height(Float(dx) + (Float(i) - 1.5) / 4, half.x) / 4 }
+            let rest = max(0, half.y * mean - 0.5)
+            spans.append(Int32(rest))
+            parts.append(rest - rest.rounded(.down))
+        }
+        return reach
     }
 
     /// Paints the background's pixels of all rows.
@@ -196,21 +242,18 @@ public struct BackgroundPainter: ~Copyable {
         var bytes = frame.mutableBytes
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             unsafe samples.withUnsafeMutableBufferPointer { samples in
-                unsafe outline.matte.withUnsafeBufferPointer { matte in
-                    guard let bytes = bytes.baseAddress, let samples = samples.baseAddress,
-                        let matte = matte.baseAddress
-                    else { return }
+                guard let bytes = bytes.baseAddress, let samples = samples.baseAddress else { return }
+                let backSteps = unsafe content.isCoarse ? cells.coarseSteps : cells.steps
+                unsafe backSteps.withSteps { backLuma, backChroma in
                     var brush = unsafe Brush(
                         kernels: kernels, content: content, opacity: opacity, layout: cells.layout,
-                        isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
-                        length: length, matte: matte, bytes: bytes, lumaSite: cells.layout.luma,
-                        chromaSites: cells.layout.chroma, isPacked: cells.layout.format.isPacked,
-                        shift: cells.layout.format.chromaShift)
-                    unsafe cells.across.withSteps { luma in
-                        unsafe cells.acrossChroma.withSteps { chroma in
-                            for interval in 0...DownsampledFrame.rows {
-                                unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
-                            }
+                        isWhole: !outline.isFresh, back: back, backSteps: (backLuma, backChroma, backSteps.down),
+                        room: room, lines: lines, samples: samples, length: length, matte: outline.matte.base,
+                        bytes: bytes, lumaSite: cells.layout.luma, chromaSites: cells.layout.chroma,
+                        isPacked: cells.layout.format.isPacked, shift: cells.layout.format.chromaShift)
+                    unsafe cells.steps.withSteps { luma, chroma in
+                        for interval in 0...DownsampledFrame.rows {
+                            unsafe brush.paint(interval, cells.steps.down, outline.contents, luma, chroma)
                         }
                     }
                 }
@@ -229,6 +272,14 @@ public struct BackgroundPainter: ~Copyable {
         switch unsafe self {
         case .background(.blur), .background(.gradient): true
         case .background(.picture), .background(.adjusted), .frame: false
+        }
+    }
+
+    /// Whether its cells are twice as wide and high as the outline's: those of a disc with a radius of 4 cells or more.
+    var isCoarse: Bool {
+        switch unsafe self {
+        case .background(.blur(let radius)): radius * Float(DownsampledFrame.rows) >= 4
+        case .background, .frame: false
         }
     }
 
@@ -258,6 +309,8 @@ public struct BackgroundPainter: ~Copyable {
     /// Whether everything is background.
     let isWhole: Bool
     let back: UnsafeMutablePointer<Int16>
+    /// How samples lie between the background's cells.
+    let backSteps: (luma: coutline_steps, chroma: coutline_steps, down: CellSteps)
     let room: UnsafeMutablePointer<Int16>
     let lines: UnsafeMutablePointer<Int16>
     let samples: UnsafeMutablePointer<UInt8>
@@ -270,43 +323,72 @@ public struct BackgroundPainter: ~Copyable {
     let isPacked: Bool
     let shift: (x: Int, y: Int)
 
-    /// The rows of cells above and below the centres between which pixels are painted.
-    var cellRows = (upper: 0, lower: 0)
+    /// The row of the background's cells below the centre of which no pixels are painted yet.
+    var backInterval = 0
     /// The last row of the background's cells that was brought to the frame's width.
     var lastRow = -1
+
+    /// The rows of the background's cells above and below.
+    private var backCells: (upper: Int, lower: Int) {
+        unsafe (max(0, backInterval - 1), min(backSteps.down.cells - 1, backInterval))
+    }
 
     /// Paints the rows between the centres of two rows of cells.
     mutating func paint(
         _ interval: Int, _ down: CellSteps, _ contents: [UInt8], _ luma: coutline_steps, _ chroma: coutline_steps
     ) {
-        let rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
-        guard !rows.isEmpty else { return }
-        unsafe cellRows = (max(0, interval - 1), min(DownsampledFrame.rows - 1, interval))
+        var rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
+        while !rows.isEmpty {
+            while unsafe Int(backSteps.down.starts[backInterval + 1]) <= rows.lowerBound { unsafe backInterval += 1 }
+            let end = unsafe min(rows.upperBound, Int(backSteps.down.starts[backInterval + 1]))
+            unsafe paint(rows.lowerBound..<end, interval, contents, luma, chroma)
+            rows = end..<rows.upperBound
+        }
+    }
+
+    /// Paints rows that are between the centres of two rows of cells, the background's too.
+    private mutating func paint(
+        _ rows: Range<Int>, _ interval: Int, _ contents: [UInt8], _ luma: coutline_steps, _ chroma: coutline_steps
+    ) {
         let all = GapRun(first: 0, end: DownsampledFrame.columns + 1, content: .background)
         var next = unsafe isWhole ? all : contents.run(from: 0, interval)
         while let run = next {
             if run.content != .person {
-                unsafe expandBack(luma, chroma)
-                if unsafe content.replacesRoom, run.content == .edge { unsafe expandRoom(run, luma, chroma) }
-                for y in rows { unsafe paint(run, y, down.weights[y], luma, chroma) }
+                unsafe expandBack()
+                if unsafe content.replacesRoom, run.content == .edge {
+                    unsafe expandRoom(run, interval, luma, chroma)
+                }
+                if run.content == .edge {
+                    let (start, count) = unsafe (Int(luma.starts[run.first]), CInt(rows.count))
+                    let width = unsafe luma.starts[run.end] - luma.starts[run.first]
+                    unsafe kernels.pointee.prefetch(
+                        matte + rows.lowerBound * layout.width + start, layout.width, count, width)
+                    unsafe kernels.pointee.prefetch(
+                        bytes + lumaSite.offset + rows.lowerBound * lumaSite.stride + start * lumaSite.step,
+                        lumaSite.stride, count, width * CInt(lumaSite.step))
+                }
+                for y in rows { unsafe paint(run, y, backSteps.down.weights[y], luma, chroma) }
             }
             next = unsafe isWhole ? nil : contents.run(from: run.end, interval)
         }
     }
 
     /// Interpolates the background's rows of cells above and below to the frame's width, each once.
-    private mutating func expandBack(_ luma: coutline_steps, _ chroma: coutline_steps) {
-        guard unsafe content.hasCells, unsafe lastRow < cellRows.lower else { return }
-        for row in unsafe max(cellRows.upper, lastRow + 1)...cellRows.lower {
-            unsafe expand(back, row, 0, DownsampledFrame.columns + 1, to: row & 1, luma, chroma)
+    private mutating func expandBack() {
+        let (upper, lower) = unsafe backCells
+        guard unsafe content.hasCells, unsafe lastRow < lower else { return }
+        for row in unsafe max(upper, lastRow + 1)...lower {
+            unsafe expand(
+                back, row, 0, Int(backSteps.luma.cells) + 1, to: row & 1, backSteps.luma, backSteps.chroma)
         }
-        unsafe lastRow = cellRows.lower
+        unsafe lastRow = lower
     }
 
     /// Interpolates the room's rows of cells above and below to a run's samples.
-    private func expandRoom(_ run: GapRun, _ luma: coutline_steps, _ chroma: coutline_steps) {
-        unsafe expand(room, cellRows.upper, run.first, run.end, to: 6, luma, chroma)
-        unsafe expand(room, cellRows.lower, run.first, run.end, to: 7, luma, chroma)
+    private func expandRoom(_ run: GapRun, _ interval: Int, _ luma: coutline_steps, _ chroma: coutline_steps) {
+        let (upper, lower) = (max(0, interval - 1), min(DownsampledFrame.rows - 1, interval))
+        unsafe expand(room, upper, run.first, run.end, to: 6, luma, chroma)
+        unsafe expand(room, lower, run.first, run.end, to: 7, luma, chroma)
     }
 
     /// Interpolates the gaps of a row of cells to the frame's width, in all planes.
@@ -316,7 +398,7 @@ public struct BackgroundPainter: ~Copyable {
         _ chroma: coutline_steps
     ) {
         for plane in 0..<(unsafe chromaSites != nil ? 3 : 1) {
-            let from = unsafe cells + plane * DownsampledFrame.count + row * DownsampledFrame.columns
+            let from = unsafe cells + plane * DownsampledFrame.count + row * Int(luma.cells)
             let to = unsafe lines + (line + 2 * plane) * length
             unsafe kernels.pointee.expand_samples(from, plane == 0 ? luma : chroma, CInt(first), CInt(end), to)
         }
@@ -332,8 +414,11 @@ public struct BackgroundPainter: ~Copyable {
             Int(pairs.starts[run.first]), Int(pairs.starts[run.end]) - Int(pairs.starts[run.first])
         )
         let (site, shift, row) = unsafe (lumaSite, self.shift, matte + y * layout.width)
-        if unsafe isPacked && content.hasCells && !needsMatte(run), count > 0, let chroma = unsafe chromaSites {
-            return unsafe paintPacked(first, count, y, below, site, chroma.u)
+        let isEdge = unsafe needsMatte(run)
+        if unsafe isPacked && content.hasCells && !(isEdge && content.replacesRoom), count > 0,
+            let chroma = unsafe chromaSites
+        {
+            return unsafe paintPacked(first, count, y, below, isEdge ? row + start : nil, site, chroma.u)
         }
         let y0 = unsafe paint(
             0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
@@ -354,21 +439,23 @@ public struct BackgroundPainter: ~Copyable {
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
-    /// Paints pairs of pixels of a packed frame that show the background alone.
+    /// Paints pairs of pixels of a packed frame with cells of the background.
+    /// - Parameter matte: of the pixels; nil: they show the background alone.
     private func paintPacked(
-        _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ luma: SampleSite, _ u: SampleSite
+        _ first: Int, _ count: Int, _ y: Int, _ below: Float, _ matte: UnsafePointer<UInt8>?, _ luma: SampleSite,
+        _ u: SampleSite
     ) {
         var (lumaRows, uRows, vRows) = unsafe (backRows(0, 2 * first), backRows(1, first), backRows(2, first))
         let (isLumaFirst, pair) = unsafe packedPlace(first, y, luma, u)
         unsafe kernels.pointee.mix_packed(
-            &lumaRows, &uRows, &vRows, below, CInt(count), isLumaFirst ? 1 : 0, pair)
+            &lumaRows, &uRows, &vRows, below, matte, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
     /// The rows of a plane of the background between which pixels are painted, from a sample on.
     private func backRows(_ plane: Int, _ start: Int) -> coutline_rows {
         let line = unsafe UnsafePointer(lines + 2 * plane * length + start)
-        return unsafe coutline_rows(
-            upper: line + (cellRows.upper & 1) * length, lower: line + (cellRows.lower & 1) * length)
+        let (upper, lower) = unsafe backCells
+        return unsafe coutline_rows(upper: line + (upper & 1) * length, lower: line + (lower & 1) * length)
     }
 
     /// The place of a pair of pixels in a packed frame, and whether luma comes first in it.
@@ -443,9 +530,9 @@ public struct BackgroundPainter: ~Copyable {
     let length: Int
 
     func draw(_ contents: [UInt8], _ cells: borrowing DownsampledFrame) {
-        let (luma, chroma) = (cells.across.starts, cells.acrossChroma.starts)
+        let (luma, chroma, down) = (cells.steps.across.starts, cells.steps.acrossChroma.starts, cells.steps.down.starts)
         for interval in 0...DownsampledFrame.rows {
-            let rows = Int(cells.down.starts[interval])..<Int(cells.down.starts[interval + 1])
+            let rows = Int(down[interval])..<Int(down[interval + 1])
             guard !rows.isEmpty else { continue }
             var first = 0
             while let run = contents.run(from: first, interval) {

@@ -11,6 +11,8 @@ struct CellSteps {
     /// `weights` in 32768ths, at most 32767.
     let fixedWeights: [Int16]
 
+    var cells: Int { starts.count - 2 }
+
     /// - Parameters:
     ///   - cells: the number of cells.
     ///   - samples: the number of samples that they cover.
@@ -40,6 +42,20 @@ struct CellSteps {
     }
 }
 
+/// How a frame's samples lie between the centres of a grid's cells.
+struct GridSteps {
+    let across: CellSteps
+    let acrossChroma: CellSteps
+    let down: CellSteps
+
+    init(columns: Int, rows: Int, _ layout: FrameLayout) {
+        across = CellSteps(cells: columns, samples: layout.width)
+        let shift = layout.format.chromaShift.x
+        acrossChroma = shift == 1 ? CellSteps(half: across, samples: (layout.width + shift) >> shift) : across
+        down = CellSteps(cells: rows, samples: layout.height)
+    }
+}
+
 /// A frame reduced to a grid of means, which the network, the edge filter and the blur share.
 struct DownsampledFrame: ~Copyable {
     static let columns = 256
@@ -52,10 +68,9 @@ struct DownsampledFrame: ~Copyable {
     var v = VectorBuffer<Float>(count: count)
     /// The layout of the frames that are measured.
     let layout: FrameLayout
-    /// How pixels lie between cells.
-    private(set) var across: CellSteps
-    private(set) var acrossChroma: CellSteps
-    private(set) var down: CellSteps
+    /// How samples lie between cells, and between squares of 2 x 2 cells.
+    let steps: GridSteps
+    let coarseSteps: GridSteps
     private var edges: [Int32]
     private var chromaEdges: [Int32]
     /// Sums of a row of cells: of the bytes of a packed row, or of the three planes.
@@ -63,12 +78,10 @@ struct DownsampledFrame: ~Copyable {
 
     init(_ layout: FrameLayout) {
         self.layout = layout
-        across = CellSteps(cells: Self.columns, samples: layout.width)
-        let (shift, chromaWidth) = (layout.format.chromaShift.x, Self.chromaWidth(layout))
-        acrossChroma = shift == 1 ? CellSteps(half: across, samples: chromaWidth) : across
-        down = CellSteps(cells: Self.rows, samples: layout.height)
+        steps = GridSteps(columns: Self.columns, rows: Self.rows, layout)
+        coarseSteps = GridSteps(columns: Self.columns / 2, rows: Self.rows / 2, layout)
         func edges(_ samples: Int) -> [Int32] { (0...Self.columns).map { Int32($0 * samples / Self.columns) } }
-        (self.edges, chromaEdges) = (edges(layout.width), edges(chromaWidth))
+        (self.edges, chromaEdges) = (edges(layout.width), edges(Self.chromaWidth(layout)))
         sums = Array(repeating: 0, count: 4 * layout.width + 64)
         unsafe u.base.update(repeating: 128, count: Self.count)
         unsafe v.base.update(repeating: 128, count: Self.count)

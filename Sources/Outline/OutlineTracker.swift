@@ -54,11 +54,9 @@ public struct OutlineTracker: ~Copyable {
     private var scratch = VectorBuffer<Float>(count: 0)
     /// Rows of coefficients, at the frame's width: of the cells above and below.
     private var rows = VectorBuffer<Float>(count: 0)
-    /// The matte of the last frame where its content is an edge; older elsewhere.
-    private(set) var matte: [UInt8] = []
-    /// Luma of each pixel, smoothed over time where the matte has an edge, so that the camera's noise does not flicker
-    /// in it. Older elsewhere.
-    private var denoisedLuma = VectorBuffer<UInt8>(count: 0)
+    /// The matte of the last frame where its content is an edge, then luma of each pixel, smoothed over time there, so
+    /// that the camera's noise does not flicker in it. Both are older elsewhere.
+    private(set) var matte = VectorBuffer<UInt8>(count: 0)
     /// The content of each gap between rows and columns of cells.
     private(set) var contents: [UInt8] = []
     /// The content of each cell.
@@ -202,14 +200,13 @@ public struct OutlineTracker: ~Copyable {
             change = VectorBuffer<Float>(count: DownsampledFrame.count)
             a = VectorBuffer<Float>(count: DownsampledFrame.count)
             b = VectorBuffer<Float>(count: DownsampledFrame.count)
-            scratch = VectorBuffer<Float>(count: 5 * DownsampledFrame.count + 1024)
+            scratch = VectorBuffer<Float>(count: (4 * Self.radius + 10) * Self.columns + 12 * Self.radius)
         }
         reset()
         cells = DownsampledFrame(layout)
         cellSize = Point(Float(layout.width) / Float(Self.columns), Float(layout.height) / Float(Self.rows))
         rows = VectorBuffer<Float>(count: 4 * (layout.width + 64))
-        matte = Array(repeating: 0, count: layout.width * layout.height + 64)
-        denoisedLuma = VectorBuffer<UInt8>(count: matte.count)
+        matte = VectorBuffer<UInt8>(count: 2 * (layout.width * layout.height + 64))
         contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
         cellContents = Array(repeating: 0, count: DownsampledFrame.count)
     }
@@ -277,37 +274,42 @@ public struct OutlineTracker: ~Copyable {
         let (width, site, length) = (cells.layout.width, cells.layout.luma, cells.layout.width + 64)
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
-        let (across, down, isHurried) = (cells.across, cells.down, isHurried)
-        let denoised = unsafe denoisedLuma.base
+        let (across, down, isHurried) = (cells.steps.across, cells.steps.down, isHurried)
+        let (matte, denoised) = unsafe (matte.base, matte.base + matte.count / 2)
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-            unsafe matte.withUnsafeMutableBufferPointer { matte in
-                unsafe across.withSteps { steps in
-                    guard let bytes = bytes.baseAddress, let matte = matte.baseAddress else { return }
-                    for interval in 0...rows where down.starts[interval] < down.starts[interval + 1] {
-                        let upper = max(0, interval - 1) * columns
-                        let lower = min(rows - 1, interval) * columns
-                        var first = 0
-                        while let run = contents.run(from: first, interval) {
-                            first = run.end
-                            let (start, end) = (Int(across.starts[run.first]), Int(across.starts[run.end]))
-                            guard end > start, run.content == .edge else { continue }
-                            let (from, to) = (CInt(run.first), CInt(run.end))
-                            unsafe kernels.pointee.expand(a.base + upper, steps, from, to, a0)
-                            unsafe kernels.pointee.expand(b.base + upper, steps, from, to, b0)
-                            unsafe kernels.pointee.expand(a.base + lower, steps, from, to, a1)
-                            unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
-                            for y in Int(down.starts[interval])..<Int(down.starts[interval + 1]) {
-                                let out = unsafe matte + y * width + start
-                                if isHurried, y & 1 == 1, y > Int(down.starts[interval]) {
-                                    unsafe out.update(from: out - width, count: end - start)
-                                    continue
-                                }
-                                let luma = unsafe bytes + site.offset + y * site.stride
-                                unsafe kernels.pointee.matte(
-                                    luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
-                                    a1 + start, b1 + start, down.weights[y], CInt(end - start),
-                                    denoised + y * width + start, out)
+            unsafe across.withSteps { steps in
+                guard let bytes = bytes.baseAddress else { return }
+                for interval in 0...rows where down.starts[interval] < down.starts[interval + 1] {
+                    let upper = max(0, interval - 1) * columns
+                    let lower = min(rows - 1, interval) * columns
+                    var first = 0
+                    while let run = contents.run(from: first, interval) {
+                        first = run.end
+                        let (start, end) = (Int(across.starts[run.first]), Int(across.starts[run.end]))
+                        guard end > start, run.content == .edge else { continue }
+                        let (from, to) = (CInt(run.first), CInt(run.end))
+                        let top = Int(down.starts[interval])
+                        let (lines, count) = (CInt(Int(down.starts[interval + 1]) - top), CInt(end - start))
+                        unsafe kernels.pointee.prefetch(
+                            bytes + site.offset + top * site.stride + start * site.step, site.stride, lines,
+                            count * CInt(site.step))
+                        unsafe kernels.pointee.prefetch(denoised + top * width + start, width, lines, count)
+                        unsafe kernels.pointee.prefetch(matte + top * width + start, width, lines, count)
+                        unsafe kernels.pointee.expand(a.base + upper, steps, from, to, a0)
+                        unsafe kernels.pointee.expand(b.base + upper, steps, from, to, b0)
+                        unsafe kernels.pointee.expand(a.base + lower, steps, from, to, a1)
+                        unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
+                        for y in Int(down.starts[interval])..<Int(down.starts[interval + 1]) {
+                            let out = unsafe matte + y * width + start
+                            if isHurried, y & 1 == 1, y > Int(down.starts[interval]) {
+                                unsafe out.update(from: out - width, count: end - start)
+                                continue
                             }
+                            let luma = unsafe bytes + site.offset + y * site.stride
+                            unsafe kernels.pointee.matte(
+                                luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
+                                a1 + start, b1 + start, down.weights[y], CInt(end - start),
+                                denoised + y * width + start, out)
                         }
                     }
                 }
@@ -317,11 +319,12 @@ public struct OutlineTracker: ~Copyable {
 
     /// The matte of every pixel, row by row, for tests and benchmarks.
     func wholeMatte() -> [UInt8] {
-        var whole = matte
+        var whole = unsafe Array(UnsafeBufferPointer(start: matte.base, count: matte.count / 2))
         switch cells {
         case .none: break
         case .some(let cells):
-            let (across, down, width) = (cells.across.starts, cells.down.starts, cells.layout.width)
+            let (across, down) = (cells.steps.across.starts, cells.steps.down.starts)
+            let width = cells.layout.width
             for interval in 0...Self.rows where down[interval] < down[interval + 1] {
                 var first = 0
                 while let run = contents.run(from: first, interval) {
@@ -365,8 +368,24 @@ extension [UInt8] {
         guard first < length else { return nil }
         let (start, content) = (row * length, self[row * length + first])
         var end = first + 1
+        // Most gaps are in long runs: eight at a time.
+        let eight = UInt64(content) * 0x0101_0101_0101_0101
+        unsafe withUnsafeBytes { gaps in
+            while end + 8 <= length,
+                unsafe gaps.loadUnaligned(fromByteOffset: start + end, as: UInt64.self) == eight
+            {
+                end += 8
+            }
+        }
         while end < length, self[start + end] == content { end += 1 }
         return GapRun(first: first, end: end, content: OutlineTracker.Content(rawValue: content) ?? .edge)
+    }
+}
+
+extension GridSteps {
+    /// Lends the steps across to the kernels.
+    @unsafe func withSteps(_ body: (_ luma: coutline_steps, _ chroma: coutline_steps) -> Void) {
+        unsafe across.withSteps { luma in unsafe acrossChroma.withSteps { unsafe body(luma, $0) } }
     }
 }
 
@@ -379,9 +398,9 @@ extension CellSteps {
                     guard let starts = starts.baseAddress, let weights = weights.baseAddress,
                         let fixedWeights = fixedWeights.baseAddress
                     else { return }
-                    let cells = CInt(self.starts.count - 2)
                     unsafe body(
-                        coutline_steps(cells: cells, starts: starts, weights: weights, fixed_weights: fixedWeights))
+                        coutline_steps(
+                            cells: CInt(cells), starts: starts, weights: weights, fixed_weights: fixedWeights))
                 }
             }
         }

@@ -1,15 +1,13 @@
+import SystemKit
+
 /// Numbers that the kernels work on, with a margin for vectors that reach beyond the end. Zero at first.
 @safe struct VectorBuffer<Element: BitwiseCopyable & AdditiveArithmetic>: ~Copyable, @unchecked Sendable {
     let count: Int
     let base: UnsafeMutablePointer<Element>
 
-    /// A cache line, in bytes.
-    private static var alignment: Int { 64 }
-
     init(count: Int) {
         self.count = count
-        let bytes = UnsafeMutableRawPointer.allocate(
-            byteCount: (count + 64) * MemoryLayout<Element>.stride, alignment: Self.alignment)
+        let bytes = unsafe LargePages.allocate(byteCount: (count + 64) * MemoryLayout<Element>.stride)
         unsafe base = bytes.bindMemory(to: Element.self, capacity: count + 64)
         unsafe base.initialize(repeating: .zero, count: count + 64)
     }

@@ -38,17 +38,14 @@ import Glibc
     /// of a table then avoid most page walks (TLB misses).
     /// - Throws: `system` if there is no memory left.
     public init(copying bytes: Span<UInt8>) throws(Problem) {
-        let page = bytes.count < Self.largePage ? 1 : Self.largePage
+        let page = bytes.count < LargePages.size ? 1 : LargePages.size
         let size = (max(1, bytes.count) + page - 1) & ~(page - 1)
         let all = unsafe mmap(nil, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let all = unsafe all, unsafe all != MAP_FAILED else {
             throw Problem(.system, "out of memory for a table of \(bytes.count) bytes")
         }
         let address = unsafe all.alignedUp(toMultipleOf: page)
-        if page > 1 {
-            // A failure is harmless: pages then have the normal size.
-            unsafe madvise(address, size, Self.adviseLargePages)
-        }
+        if page > 1 { unsafe LargePages.advise(address, size) }
         unsafe bytes.withUnsafeBytes { source in
             if let from = source.baseAddress { unsafe address.copyMemory(from: from, byteCount: source.count) }
         }
@@ -57,11 +54,6 @@ import Glibc
         count = bytes.count
         modified = 0
     }
-
-    /// The size of a huge page on x86-64 and most others, bytes; elsewhere the advice has no effect.
-    private static let largePage = 2 << 20
-    /// MADV_HUGEPAGE of linux/mman.h, which the Glibc module doesn't import.
-    private static let adviseLargePages: CInt = 14
 
     deinit { unsafe munmap(start, mapped) }
 

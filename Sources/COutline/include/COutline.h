@@ -110,7 +110,8 @@ struct coutline_kernels {
     // MARK: the edge
 
     /// The coefficients of a guided filter (He, Sun, Tang: Guided Image Filtering, 2010): mask = a * luma + b around
-    /// each cell, averaged. The width is a multiple of 8. Scratch: 5 * width * height + 2 * width + 4 * radius + 64.
+    /// each cell, averaged. The width is a multiple of 8, the height greater than the radius. Scratch:
+    /// (4 * radius + 10) * width + 12 * radius.
     void (*_Nonnull guide)(const float *_Nonnull mask, const float *_Nonnull luma, int width, int height, int radius,
                            float smoothness, float *_Nonnull a, float *_Nonnull b, float *_Nonnull scratch);
     /// Adds contrast around one half to the coefficients, and tells what the matte is in the gaps between cells'
@@ -135,24 +136,31 @@ struct coutline_kernels {
     void (*_Nonnull weigh)(const float *_Nonnull luma, const float *_Nullable a, const float *_Nullable b, size_t count,
                            float covered, float bright, float shine, float *_Nonnull out);
     void (*_Nonnull multiply)(const float *_Nonnull a, const float *_Nonnull b, size_t count, float *_Nonnull out);
+    /// Sums over squares of 2 x 2 cells, of products with `factors` if there are any. The width is a multiple of 16,
+    /// the height even.
+    void (*_Nonnull pool)(const float *_Nonnull in, const float *_Nullable factors, int width, int height,
+                          float *_Nonnull out);
     /// Samples of cells from sums of weighted samples and sums of weights.
     void (*_Nonnull divide)(const float *_Nonnull sums, const float *_Nonnull weights, size_t count,
                             int16_t *_Nonnull out);
-    /// Sums over ellipses: out[y][x] = the sum of in[y + dy][x + dx] over |dy| <= spans[dx + radius]. Beyond the edge,
-    /// the edge is repeated. The width is a multiple of 32. Scratch: (height + 2 * reach + 1) * (width + 2 * radius),
-    /// where `reach` is the longest span.
-    void (*_Nonnull disc)(const float *_Nonnull in, int width, int height, int radius, const int32_t *_Nonnull spans,
-                          int reach, float *_Nonnull out, float *_Nonnull scratch);
+    /// Sums over ellipses: out[y][x] = the sum of in[y + dy][x + dx] over |dy| <= spans[dx + radius]; the next
+    /// cells above and below count parts[dx + radius], if there are parts. Beyond the edge, the edge is repeated. The
+    /// width is a multiple of 32. Scratch: (height + 2 * reach + 1) * (width + 2 * radius), where `reach` is the
+    /// longest span, or with parts one more.
+    void (*_Nonnull disc)(const float *_Nonnull in, int width, int height, int radius,
+                          const int32_t *_Nonnull spans, const float *_Nullable parts, int reach, float *_Nonnull out,
+                          float *_Nonnull scratch);
     /// As `expand`, for samples of cells. Writes up to 16 samples more.
     void (*_Nonnull expand_samples)(const int16_t *_Nonnull cells, struct coutline_steps steps, int first, int end,
                                     int16_t *_Nonnull out);
     /// Mixes two expanded rows of cells to bytes. Reads and writes up to 16 samples more.
     void (*_Nonnull mix)(const int16_t *_Nonnull upper, const int16_t *_Nonnull lower, float below, int count,
                          uint8_t *_Nonnull out);
-    /// Mixes the rows of three components as `mix` does, and packs them as `pack` does. Writes no byte more.
+    /// Mixes the rows of three components as `mix` does, and packs them as `pack` does; behind the person, as `lay`
+    /// does, if there is a matte (of each pixel). Reads up to 32 bytes more of the matte. Writes no byte more.
     void (*_Nonnull mix_packed)(const struct coutline_rows *_Nonnull y, const struct coutline_rows *_Nonnull u,
-                                const struct coutline_rows *_Nonnull v, float below, int pairs, int is_luma_first,
-                                uint8_t *_Nonnull to);
+                                const struct coutline_rows *_Nonnull v, float below, const uint8_t *_Nullable matte,
+                                int pairs, int is_luma_first, uint8_t *_Nonnull to);
     /// Lays a background behind the person: out = m * out + (1 - m) * back. Reads and writes up to 16 bytes more.
     void (*_Nonnull lay)(const uint8_t *_Nonnull back, const uint8_t *_Nonnull matte, int count,
                          uint8_t *_Nonnull out);
@@ -172,6 +180,9 @@ struct coutline_kernels {
     /// Writes pairs of pixels as Y U Y V, or, if luma is not first, as U Y V Y.
     void (*_Nonnull pack)(const uint8_t *_Nonnull y, const uint8_t *_Nonnull u, const uint8_t *_Nonnull v, int pairs,
                           int is_luma_first, uint8_t *_Nonnull to);
+    /// Brings parts of rows into the cache, all at once: edges of people lie all over a frame, and waiting for each
+    /// row in turn takes longer than all else that is done with it.
+    void (*_Nonnull prefetch)(const uint8_t *_Nonnull from, ptrdiff_t stride, int rows, int count);
 };
 
 /// Whether the processor has AVX2 and FMA.
