@@ -23,8 +23,10 @@ public struct FaceCover: ~Copyable {
         var id = 0
         /// Bounding box of the head, in pixels of the searched frame.
         var rect = Rect(x: 0, y: 0, width: 0, height: 0)
-        /// When the face was last seen, in seconds.
+        /// When the face was last seen, in seconds, or when another one was last in front of it.
         var since = 0.0
+        /// When the face was last seen, in seconds.
+        var start = 0.0
         /// Whether the face was not tracked in the frame before.
         var isNew = false
         /// Whether the frame showed the face.
@@ -34,9 +36,9 @@ public struct FaceCover: ~Copyable {
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false
 
-        /// The area to cover at a time. It grows with each second.
+        /// The area to cover at a time. It grows with each second, while somebody else is in front only for the first.
         func area(at time: Double) -> Rect {
-            let growth = 1 + Float(time - since) * FaceCover.growth
+            let growth = 1 + Float(min(time - start, max(time - since, FaceCover.timeout))) * FaceCover.growth
             let (width, height) = (rect.width * growth, rect.height * growth)
             return Rect(x: rect.center.x - width / 2, y: rect.center.y - height / 2, width: width, height: height)
         }
@@ -72,6 +74,8 @@ public struct FaceCover: ~Copyable {
     /// Seconds for which a lost face's position is covered if other faces are tracked. Then the person is taken to have
     /// left.
     private static let longTimeout = 10.0
+    /// Seconds for which a face behind another one is taken to be there still.
+    private static let longestBehind = 60.0
     /// Seconds after which the only person is taken to have left if the face was lost inside the picture, where the
     /// person may still sit unseen. Until then the picture isn't shown.
     private static let aloneTimeout = 30.0
@@ -200,7 +204,7 @@ public struct FaceCover: ~Copyable {
             }
             missing.append(
                 MissingFace(
-                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, double: before.double,
+                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, start: time, double: before.double,
                     isBrief: hasJumped || refuted.contains(before.id)))
         }
         swap(&known, &before)
@@ -218,6 +222,12 @@ public struct FaceCover: ~Copyable {
         noteDoubles()
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
+        for i in missing.indices where !missing[i].isBrief {
+            let lost = missing[i]
+            // Whoever is behind somebody else may come out again when that one moves.
+            let isBehind = known.contains { $0.isSeen && $0.rect.overlap(lost.rect) > lost.rect.area / 2 }
+            if isBehind && time - lost.start < Self.longestBehind { missing[i].since = time }
+        }
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
             let isOut = (lost.isBrief || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout

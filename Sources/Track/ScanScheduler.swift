@@ -127,12 +127,7 @@ struct ScanScheduler: Sendable {
     /// Whether all upright tiles were searched often enough to show a frame while faces must be hidden.
     /// - Parameter awaitsLarge: whether a large face may have been overlooked.
     func isComplete(awaitsLarge: Bool) -> Bool {
-        isComplete
-            && tiles.indices.allSatisfy {
-                tiles[$0].roll != 0
-                    || searches[$0]
-                        >= (awaitsLarge && $0 < largeCount ? Self.completeLargeSearches : Self.completeSearches)
-            }
+        isComplete && tiles.indices.allSatisfy { searches[$0] >= searchesShown($0, awaitsLarge: awaitsLarge) }
     }
 
     /// Whether some tile was searched less often than it is to be at first while faces must be hidden.
@@ -140,6 +135,18 @@ struct ScanScheduler: Sendable {
 
     /// Asks for all searches again that are needed while faces must be hidden.
     mutating func restartSearches() { for i in searches.indices { searches[i] = 0 } }
+
+    /// Asks for searches again because the scene may have changed slowly: as many as there still are to be once a frame
+    /// may be shown.
+    mutating func repeatSearches() {
+        for i in searches.indices { searches[i] = min(searches[i], searchesShown(i)) }
+    }
+
+    /// The number of searches of a tile that a frame which is shown waits for.
+    private func searchesShown(_ tile: Int, awaitsLarge: Bool = true) -> Int {
+        if tiles[tile].roll != 0 { return 0 }
+        return awaitsLarge && tile < largeCount ? Self.completeLargeSearches : Self.completeSearches
+    }
 
     private func searchesNeeded(_ tile: Int) -> Int {
         tiles[tile].roll != 0 ? Self.tiltedSearches : tile < largeCount ? Self.largeSearches : Self.uprightSearches
@@ -149,6 +156,13 @@ struct ScanScheduler: Sendable {
     /// - Returns: nil if it was not searched yet, or often enough.
     mutating func repeatLarge(_ tile: Int) -> PatchTransform? {
         (1..<Self.largeSearches).contains(searches[tile]) ? search(tile, thorough: true) : nil
+    }
+
+    /// Searches the tile of large faces in which most has moved since its last search, if that is a head's area.
+    mutating func searchMovedLarge() -> PatchTransform? {
+        var (tile, most) = (Int?.none, Self.headShare)
+        for i in 0..<largeCount where moved[i] > most { (tile, most) = (i, moved[i]) }
+        return tile.map { search($0, thorough: true) }
     }
 
     /// Marks a tile as searched.

@@ -8,6 +8,15 @@ import Frames
 /// brightness and contrast, and each counts the same, however strong its edges are. Windows that are plain in both
 /// frames say nothing, nor do black bars beside or above the scene.
 struct SceneCut: ~Copyable {
+    /// How a frame differs from those before it.
+    enum Change {
+        case none
+        /// Within the last second the scene became another, or most of it moved: a dissolve, a wipe, a pan.
+        case gradual
+        /// It shows another scene than the frame before.
+        case cut
+    }
+
     /// Cells of the grid: so many that a window is smaller than a head, and so few that a head's movement between two
     /// frames is less than a window.
     private static let (columns, rows) = (36, 21)
@@ -31,37 +40,62 @@ struct SceneCut: ~Copyable {
     private var last = [Float](repeating: 0, count: columns * rows)
     private var fresh = [Float](repeating: 0, count: columns * rows)
     private var size = (width: 0, height: 0)
+    /// Two frames from longer ago, and the number of frames since the newer one.
+    private var (newer, older) = (
+        [Float](repeating: 0, count: columns * rows), [Float](repeating: 0, count: columns * rows)
+    )
+    private var age = 0
+    /// The number of frames between those two: longer than a dissolve mostly takes.
+    private static let interval = 15
 
     init() {}
 
-    /// Compares the next frame with the previous one.
-    /// - Returns: whether it shows another scene; false for the first frame of a size.
-    mutating func update(_ luma: borrowing LumaView) -> Bool {
-        guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return false }
+    /// Compares the next frame with those before it; the first frame of a size with none.
+    mutating func update(_ luma: borrowing LumaView) -> Change {
+        guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return .none }
         swap(&last, &fresh)
         measure(luma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
-        guard !isFirst else { return false }
-        let (columns, rows) = cellsBetweenBars()
-        return likeness(columns, rows) ?? 1 < Self.alike && !isMoved(columns, rows)
+        let change: Change = isFirst ? .none : !isAlike(last) ? .cut : !isAlike(older) ? .gradual : .none
+        age += 1
+        if isFirst || change != .none {
+            Self.copy(fresh, to: &newer)
+            Self.copy(fresh, to: &older)
+            age = 0
+        } else if age == Self.interval {
+            swap(&newer, &older)
+            Self.copy(fresh, to: &newer)
+            age = 0
+        }
+        return change
     }
 
-    /// Whether the frame before is seen at another place.
-    private func isMoved(_ columns: Range<Int>, _ rows: Range<Int>) -> Bool {
+    private static func copy(_ grid: borrowing [Float], to other: inout [Float]) {
+        for i in other.indices { other[i] = grid[i] }
+    }
+
+    /// Whether the newest frame shows the same scene as another.
+    private func isAlike(_ before: borrowing [Float]) -> Bool {
+        let (columns, rows) = cellsBetweenBars(before)
+        return likeness(before, columns, rows) ?? 1 >= Self.alike || isMoved(before, columns, rows)
+    }
+
+    /// Whether another frame is seen at another place.
+    private func isMoved(_ before: borrowing [Float], _ columns: Range<Int>, _ rows: Range<Int>) -> Bool {
         let distances = -Self.farthest...Self.farthest
         return distances.contains { down in
             distances.contains { across in
-                likeness(columns, rows, movedBy: (across, down)) ?? 0 > Self.alikeMoved
+                likeness(before, columns, rows, movedBy: (across, down)) ?? 0 > Self.alikeMoved
             }
         }
     }
 
     /// The mean correlation of the windows with texture, of three by three cells, in a part of the grid.
-    /// - Parameter move: cells by which what the frame before shows is further to the right and further down there.
+    /// - Parameter move: cells by which what the other frame shows is further to the right and further down there.
     /// - Returns: nil if there are too few windows.
     private func likeness(
-        _ columns: Range<Int>, _ rows: Range<Int>, movedBy move: (across: Int, down: Int) = (0, 0)
+        _ before: borrowing [Float], _ columns: Range<Int>, _ rows: Range<Int>, movedBy move: (across: Int, down: Int) = (0, 0)
     ) -> Float? {
         let (columns, rows) = (Self.overlap(columns, move.across), Self.overlap(rows, move.down))
         let moved = move.down * Self.columns + move.across
@@ -75,7 +109,7 @@ struct SceneCut: ~Copyable {
                     from: (row - 1) * Self.columns + column, through: (row + 1) * Self.columns + column,
                     by: Self.columns)
                 {
-                    let (x, y) = (last[cell + moved], fresh[cell])
+                    let (x, y) = (before[cell + moved], fresh[cell])
                     right += SIMD8(x, y, x * x, y * y, x * y, 0, 0, 0)
                 }
                 let mean = (left + middle + right) / 9
@@ -97,10 +131,10 @@ struct SceneCut: ~Copyable {
     }
 
     /// The columns and rows of the grid between the bars of both frames.
-    private func cellsBetweenBars() -> (columns: Range<Int>, rows: Range<Int>) {
+    private func cellsBetweenBars(_ before: borrowing [Float]) -> (columns: Range<Int>, rows: Range<Int>) {
         let (columns, rows) = (0..<Self.columns, 0..<Self.rows)
-        let inner = Self.trim(rows) { row in isBar(columns.lazy.map { row * Self.columns + $0 }) }
-        let middle = Self.trim(columns) { column in isBar(inner.lazy.map { $0 * Self.columns + column }) }
+        let inner = Self.trim(rows) { row in isBar(before, columns.lazy.map { row * Self.columns + $0 }) }
+        let middle = Self.trim(columns) { column in isBar(before, inner.lazy.map { $0 * Self.columns + column }) }
         return (middle, inner)
     }
 
@@ -115,11 +149,11 @@ struct SceneCut: ~Copyable {
     }
 
     /// Whether these cells have one grey level, the same in both frames.
-    private func isBar(_ cells: some Sequence<Int>) -> Bool {
+    private func isBar(_ before: borrowing [Float], _ cells: some Sequence<Int>) -> Bool {
         var (low, high) = (Float.infinity, -Float.infinity)
         for cell in cells {
-            low = min(low, last[cell], fresh[cell])
-            high = max(high, last[cell], fresh[cell])
+            low = min(low, before[cell], fresh[cell])
+            high = max(high, before[cell], fresh[cell])
         }
         return high - low <= Self.barRange
     }

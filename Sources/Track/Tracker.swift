@@ -66,6 +66,8 @@ public struct Tracker: ~Copyable {
     private var lastEntrance = Self.longAgo
     /// When a candidate was last examined, seconds.
     private var lastExamination = Self.longAgo
+    /// When all searches were last repeated because the scene had changed slowly, seconds.
+    private var lastRepetition = Self.longAgo
     /// Recently lost faces, to be recognised if they come back. They stay here until a track with their id is
     /// confirmed: one that is not may be dropped again.
     private var lost: [Track] = []
@@ -146,6 +148,8 @@ public struct Tracker: ~Copyable {
     private static let maxMoved: Float = 0.2
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
     private static let refutedDuration = 10.0
+    /// Seconds between two repetitions of all searches: in a long pan, what moves comes first.
+    private static let repetitionInterval = 2.0
     /// Seconds between two frames after which everything is searched for anew, as if the scene had changed: people move
     /// while a picture is frozen or a camera stalls.
     private static let maxGap = 2.0
@@ -228,15 +232,23 @@ public struct Tracker: ~Copyable {
     ///   - defersSearch: whether to leave the search for more faces beside known ones to `searchDeferred`, so that the
     ///     known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
-        isCut = cut.update(luma)
+        let change = cut.update(luma)
+        isCut = change == .cut
         // After a gap nobody need be where they were.
         let isBack = updateTime.map { seconds < $0 } ?? false
         let isGap = isBack || updateTime.map { seconds > $0 + Self.maxGap } ?? false
         // Another source starts at zero: what the one before showed would seem to lie in the future.
-        if isBack { (lastPresence, lastEntrance, lastExamination) = (0, Self.longAgo, Self.longAgo) }
+        if isBack {
+            lastPresence = 0
+            (lastEntrance, lastExamination, lastRepetition) = (Self.longAgo, Self.longAgo, Self.longAgo)
+        }
         updateTime = seconds
         if isCut || isGap { restart() }
         prepare(luma)
+        if isThorough, change == .gradual, seconds - lastRepetition > Self.repetitionInterval {
+            lastRepetition = seconds
+            scheduler?.repeatSearches()
+        }
         for i in tracks.indices {
             var track = tracks[i]
             follow(&track, luma, seconds)
@@ -572,6 +584,8 @@ public struct Tracker: ~Copyable {
             Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
             motionTime = seconds
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
+            // Nobody would overlook a large face that comes in.
+            if isThorough, let region = scheduler?.searchMovedLarge() { addCandidates(luma, in: region) }
         }
         while left > 0 {
             left -= 1

@@ -219,6 +219,20 @@ import Track
                 Step(time: 1.25, faces: [ada, person(2, at: middle - Point(50, 0))], mayBeSeen: true),
             ]),
         Story(
+            name: "who is behind somebody else is covered until after that one moves",
+            steps: [
+                Step(time: 0, faces: [ada, person(2, at: middle + Point(25, 0))], mayBeSeen: true),
+                Step(time: 0.25, faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]),
+            ]
+                + (1...30).map { Step(time: Double($0), faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]) }
+                + [
+                    Step(time: 30.25, faces: [person(2, at: middle - Point(25, 0))], mayBeSeen: true, covered: [head]),
+                    Step(time: 30.5, faces: [person(2, at: middle - Point(50, 0))], mayBeSeen: true, covered: [head]),
+                    Step(time: 30.75, faces: [person(2, at: middle - Point(75, 0))], mayBeSeen: true, covered: [head]),
+                    Step(
+                        time: 31, faces: [ada, person(2, at: middle - Point(75, 0))], mayBeSeen: true),
+                ]),
+        Story(
             name: "if more faces are lost than can be covered, nothing is shown for a moment",
             steps: [
                 Step(time: 0, faces: outside(0), mayBeSeen: true),

@@ -37,7 +37,7 @@ struct SceneCutTests {
         return frame
     }
 
-    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.update(frame.view.luma) }
+    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.update(frame.view.luma) == .cut }
 
     @Test func `the first frame, and one of another size, is not a cut`() {
         var cut = SceneCut()
@@ -73,6 +73,27 @@ struct SceneCutTests {
         _ = take(&cut, bricks(shift: 0))
         #expect(!take(&cut, bricks(shift: across, down: down)))
         #expect(take(&cut, bricks(shift: across + 157, down: down + 90)), "another part of the wall is another scene")
+    }
+
+    /// One scene that is replaced by another: from 0 to 1.
+    private func dissolve(_ from: Int, _ to: Int, share: Float) -> Frame {
+        let (first, second) = (scene(from), scene(to))
+        var frame = flat(0)
+        var bytes = frame.mutableBytes
+        for i in 0..<320 * 180 {
+            bytes[i] = UInt8(Float(first.bytes[i]) * (1 - share) + Float(second.bytes[i]) * share)
+        }
+        return frame
+    }
+
+    @Test(arguments: [10, 25]) func `a dissolve is a gradual change, and a scene that stays is none`(frames: Int) {
+        var cut = SceneCut()
+        var changes: [SceneCut.Change] = []
+        for i in 0..<60 {
+            changes.append(cut.update(dissolve(1, 4, share: max(0, min(1, Float(i - 20) / Float(frames)))).view.luma))
+        }
+        #expect(changes.contains(.gradual) && !changes.contains(.cut))
+        #expect(changes[..<20].allSatisfy { $0 == .none } && changes.suffix(5).allSatisfy { $0 == .none })
     }
 
     @Test func `another scene is a cut in its first frame only`() {
