@@ -66,6 +66,8 @@ def surface(turn, t, sharp):
         if 3 <= t <= 7 and sharp < 0.02:
             for seam in (0.045, 0.63):
                 radius -= 0.012 * math.exp(-(((height - seam) / 0.011) ** 2))
+        # The rim rises from the brow to the nape, so that the band's sides don't hang over the temples.
+        height += 0.1 * (1 - math.cos(turn)) * max(0, 1 - height / 0.7)
         return (radius * math.sin(turn), -radius * math.cos(turn), height)
     up = (t - BAND) / (len(PROFILE) - 1 - BAND)
     ends = min(1, up * 16) * min(1, radius / 0.7)
@@ -103,18 +105,44 @@ def shell(name, start, end, columns, step, sharp):
     return studio.grid(name, columns, rows, point, lambda row: lengths[row] / lengths[-1])
 
 
-scene = studio.begin(samples=SAMPLES, sky=0.6)
+def soften(part):
+    """Turns the normals of the crown upwards: thin white cotton glows by light from all sides, also from below."""
+    normals = []
+    for vertex in part.data.vertices:
+        x, y, z = vertex.normal
+        up = 0.12 - 0.95 * min(0, z) * min(1, max(0, (vertex.co.z - 0.68) / 0.12))
+        length = math.sqrt(x * x + y * y + (z + up) ** 2)
+        normals.append((x / length, y / length, (z + up) / length))
+    part.data.use_auto_smooth = True
+    part.data.normals_split_custom_set_from_vertices(normals)
+
+
+def dye(part, color):
+    """Multiplies the part's picture by a colour, in linear light."""
+    tree = part.data.materials[0].node_tree
+    mix = tree.nodes.new("ShaderNodeMix")
+    mix.data_type, mix.blend_type = "RGBA", "MULTIPLY"
+    factor, (picture, shade), result = mix.inputs[0], mix.inputs[6:8], mix.outputs[2]
+    factor.default_value, shade.default_value = 1, (*color, 1)
+    target = tree.nodes["Principled BSDF"].inputs["Base Color"]
+    tree.links.new(target.links[0].from_socket, picture)
+    tree.links.new(result, target)
+
+
+scene = studio.begin(samples=SAMPLES, sky=0.72)
 fine = shell("fine", 0, 2 * math.pi, 1100, 0.05, 0.008)
-cotton = studio.material("cotton", (0.9, 0.9, 0.9), roughness=1)
-studio.mottle(cotton, (0.84, 0.84, 0.84), (0.93, 0.93, 0.93), scale=9)
+cotton = studio.material("cotton", (0.95, 0.95, 0.95), roughness=1)
+studio.mottle(cotton, (0.91, 0.91, 0.91), (0.97, 0.97, 0.97), scale=9)
 studio.weave(cotton, scale=150, strength=0.16)
 fine.data.materials.append(cotton)
-studio.sun(1.7, (0.85, 0.0, -0.9))
+studio.sun(1.05, (0.85, 0.0, -0.6))
 side = math.radians(104)
 parts = []
 for name, start, end, columns, size in (
     ("front", -side, side, 54, (512, 512)), ("back", side, 2 * math.pi - side, 32, (256, 256))):
     part = shell(name, start, end, columns, 1, 0.07)
     studio.bake(part, fine, size, os.path.join(bpy.app.tempdir, name + ".png"), gray=True)
+    soften(part)
+    dye(part, (1, 0.965, 0.895))
     parts.append(part)
 studio.export(parts, TARGET)

@@ -11,6 +11,7 @@ import random
 import sys
 
 import bpy
+import numpy as np
 
 KIND, TARGET = sys.argv[sys.argv.index("--") + 1:][:2]
 TARGET = os.path.abspath(TARGET)
@@ -144,59 +145,121 @@ def cat():
     edge = tube("edge", rim, [0.012 + 0.022 * (1 - z / 1.06) for _, _, z in rim], around=8)
     back = studio.grid("back", 24, 24, lambda c, r: cup(c / 12 - 1, r / 24, -0.03))
     skin = studio.grid("skin", 24, 24, lambda c, r: cup((c / 12 - 1) * 0.99, r / 24 * 0.99, 0.01))
-    pink = studio.material("pink", (0.6, 0.27, 0.23), roughness=0.6, specular=0.2)
-    studio.mottle(pink, (0.55, 0.21, 0.18), (0.74, 0.38, 0.33), scale=4)
+    pink = studio.material("pink", (0.5, 0.23, 0.19), roughness=0.6, specular=0.2)
+    studio.mottle(pink, (0.44, 0.18, 0.15), (0.62, 0.32, 0.27), scale=4)
     skin.data.materials.append(pink)
-    coat = strands("coat", (0.045, 0.024, 0.012), (0.46, 0.26, 0.13), spread=0.45)
+    coat = strands("coat", (0.05, 0.028, 0.014), (0.44, 0.26, 0.14), spread=0.45)
     for thing in (edge, back):
         fur(thing, coat, 1700, 0.07, (0, 0, 0.03), normal=0.012, noise=0.01, children=26, width=0.005)
-    down = strands("down", (0.5, 0.36, 0.28), (1.0, 0.93, 0.84), spread=0.2)
+    down = strands("down", (0.36, 0.25, 0.18), (0.88, 0.74, 0.6), spread=0.22)
     for sign in (-1, 1):
         strip = studio.grid(
             "strip", 4, 16, lambda c, r: cup(sign * (0.86 + 0.12 * c / 4), 0.05 + 0.62 * r / 16, 0.03))
         fur(strip, down, 75, 0.2 if sign < 0 else 0.24, (-sign * 0.04, -0.03, 0.085), normal=0.0, noise=0.016,
             children=10, width=0.0035, clump=0.75, rough=0.06, shown=False)
-    # Down at the opening, and hair in which the ear stands.
+    # Down at the opening, and hair in which the ear stands, and which fades into the person's own.
     mouth = tube("mouth", [(-0.33 + 0.06 * a, -0.05, 0.03) for a in range(13)], [0.05] * 13, around=8)
     fur(mouth, down, 110, 0.22, (0.0, -0.02, 0.06), normal=0.015, noise=0.03, children=12, width=0.0035, clump=0.75,
         rough=0.06, shown=False)
     arc = [a / 8 - 1 for a in range(17)]
     path = [(0.04 + 0.42 * a, -0.08 + 0.1 * a * a, 0.07 - 0.07 * a * a) for a in arc]
     foot = tube("foot", path, [0.035] * 17, around=8)
-    fur(foot, coat, 420, 0.13, (0, -0.03, -0.03), normal=0.02, noise=0.03, children=16, width=0.0045, clump=0.7,
+    fur(foot, coat, 420, 0.2, (0, -0.03, -0.05), normal=0.02, noise=0.03, children=16, width=0.0045, clump=0.8,
         rough=0.08, shown=False)
     camera(1.2, 1.6, (0.08, 0.46), 270)
+
+    def light(x, z):
+        # Streaks, so that it is strands that end, and not a veil.
+        streak = uneven(x + 0.3 * (x - 0.04) * (0.1 - z), 0.007)
+        return 0.7 + 0.3 * smooth(-0.02, 0.4, z), smooth(-0.18, 0.06, z - 0.4 * (x - 0.04) ** 2 + 0.07 * streak)
+
+    return light
 
 
 def dog():
     """A lobe that rises from the head, folds over and hangs."""
-    spine = [(-0.46, 0.1, 0.34), (-0.4, 0.02, 0.52), (-0.27, -0.06, 0.62), (-0.1, -0.1, 0.58), (0.05, -0.12, 0.38),
-             (0.14, -0.1, 0.1), (0.2, -0.06, -0.2), (0.25, -0.02, -0.5), (0.28, 0.0, -0.76), (0.3, 0.0, -0.98),
-             (0.31, 0, -1.1)]
-    widths = [0.1, 0.14, 0.16, 0.18, 0.2, 0.23, 0.26, 0.28, 0.25, 0.15, 0.02]
+    spine = [(-0.56, 0.1, 0.3), (-0.45, 0.02, 0.5), (-0.29, -0.06, 0.6), (-0.1, -0.1, 0.55), (0.05, -0.12, 0.36),
+             (0.14, -0.1, 0.1), (0.2, -0.06, -0.2), (0.23, -0.02, -0.48), (0.24, 0.0, -0.7), (0.24, 0.0, -0.9),
+             (0.24, 0, -1.02)]
+    widths = [0.06, 0.11, 0.15, 0.18, 0.21, 0.25, 0.285, 0.3, 0.27, 0.17, 0.02]
     path = [lerp(spine, i / 40) for i in range(41)]
     radii = [lerp([(w,) for w in widths], i / 40)[0] for i in range(41)]
     for _ in range(3):
         path = [path[0]] + [tuple((a + 2 * b + c) / 4 for a, b, c in zip(path[i - 1], path[i], path[i + 1]))
                             for i in range(1, 40)] + [path[40]]
     lobe = tube("lobe", path, radii, around=20, flat=0.4)
-    coat = strands("coat", (0.10, 0.04, 0.014), (0.72, 0.40, 0.18), spread=0.4, dark_below=(-1.2, 0.0, 0.42))
-    fur(lobe, coat, 4200, 0.15, (0.012, 0, -0.045), normal=0.026, noise=0.012, children=22, clump=0.75, rough=0.04,
-        width=0.005, wave=0.012)
+    coat = strands("coat", (0.13, 0.052, 0.016), (0.8, 0.42, 0.15), spread=0.45)
+    fur(lobe, coat, 4200, 0.17, (0.012, 0, -0.05), normal=0.026, noise=0.014, children=22, clump=0.8, rough=0.05,
+        width=0.005, wave=0.016)
     # Longer hair along the edges and at the tip.
     fringe = tube("fringe", [(x + 0.6 * r, y, z) for (x, y, z), r in zip(path, radii)][14:], [0.04] * 27, around=8)
-    fur(fringe, coat, 500, 0.24, (0.02, 0, -0.05), normal=0.012, noise=0.014, children=16, clump=0.8, rough=0.05,
-        width=0.0045, wave=0.015, shown=False)
-    root = tube("root", [(-0.6 + 0.05 * a, -0.1, 0.36 + 0.012 * a) for a in range(9)], [0.05] * 9, around=8)
-    fur(root, coat, 260, 0.2, (-0.01, -0.03, -0.04), normal=0.02, noise=0.03, children=16, clump=0.8, rough=0.06,
+    fur(fringe, coat, 500, 0.28, (0.02, 0, -0.06), normal=0.012, noise=0.016, children=16, clump=0.85, rough=0.05,
+        width=0.0045, wave=0.018, shown=False)
+    # Hair of the head, that lies over the root.
+    root = tube("root", [(-0.56 + 0.035 * a, -0.14, 0.34 + 0.022 * a) for a in range(9)], [0.07] * 9, around=8)
+    fur(root, coat, 240, 0.24, (-0.04, -0.02, -0.03), normal=0.02, noise=0.03, children=16, clump=0.85, rough=0.06,
         width=0.0045, wave=0.012, shown=False)
-    camera(1.5, 2.2, (-0.05, -0.29), 220)
+    camera(1.5, 2.2, (-0.02, -0.29), 220)
+    spots = np.array([(x, z, r, i / 40) for i, ((x, _, z), r) in enumerate(zip(path, radii))])
+
+    def light(x, z):
+        # By the nearest point of the spine: how far along, and how far to the side of it.
+        near = np.full(x.shape, np.inf)
+        along, beside = np.zeros(x.shape), np.zeros(x.shape)
+        for k, (sx, sz, r, t) in enumerate(spots):
+            far = (x - sx) ** 2 + (z - sz) ** 2
+            ax, az = spots[min(k + 1, 40), :2] - spots[max(k - 1, 0), :2]
+            side = ((z - sz) * ax - (x - sx) * az) / math.hypot(ax, az) / max(r, 0.12)
+            closer = far < near
+            near = np.where(closer, far, near)
+            along, beside = np.where(closer, t, along), np.where(closer, side, beside)
+        # Lightest on the fold, dark at the root and towards the tip; round across, and its inner side is in shade.
+        fold = 0.5 + 0.65 * smooth(0.02, 0.3, along) - 0.52 * smooth(0.36, 0.95, along)
+        across = 1.08 - 0.3 * np.clip(np.abs(beside - 0.25), 0, 1.3) ** 2 - 0.14 * smooth(0.1, -0.9, beside)
+        way = x + 0.6 * (np.maximum(z, 0.1) - 0.4)
+        return fold * across, smooth(-0.68, -0.42, way + 0.07 * uneven(z - 0.2 * x, 0.007))
+
+    return light
+
+
+def smooth(low, high, value):
+    part = np.clip((value - low) / (high - low), 0, 1)
+    return part * part * (3 - 2 * part)
+
+
+def uneven(place, size):
+    """Noise from -1 to 1, whose grains have this size."""
+    grains = np.random.default_rng(5).uniform(-1, 1, 4096)
+    at = place / size + 2048
+    left = np.floor(at).astype(int)
+    part = at - left
+    return grains[left] * (1 - part) + grains[left + 1] * part
+
+
+def finish(path, light):
+    """Shades the picture by large shapes, and fades its root out: `light(x, z)` gives factors for light and alpha."""
+    image = bpy.data.images.load(path)
+    width, height = image.size
+    pixels = np.array(image.pixels[:]).reshape(height, width, 4)
+    eye = bpy.context.scene.camera
+    unit = eye.data.ortho_scale / max(width, height)
+    x = eye.location.x + (np.arange(width) + 0.5 - width / 2) * unit
+    z = eye.location.z + (np.arange(height) + 0.5 - height / 2) * unit
+    shade, alpha = light(*np.meshgrid(x, z))
+    pixels[..., :3] = np.clip(pixels[..., :3] * shade[..., None], 0, 1)
+    pixels[..., 3] *= alpha
+    # Without the other pixels' colours the file is smaller.
+    pixels[pixels[..., 3] < 1 / 255] = 0
+    image.pixels[:] = pixels.ravel()
+    image.filepath_raw, image.file_format = path, "PNG"
+    image.save()
 
 
 scene = studio.begin(samples=SAMPLES, sky=0.75, transparent=True)
 studio.sun(2.2, (0.7, 0.25, 0.0))
-{"cat": cat, "dog": dog}[KIND]()
+light = {"cat": cat, "dog": dog}[KIND]()
 settings = scene.render.image_settings
 settings.file_format, settings.color_mode, settings.compression = "PNG", "RGBA", 100
 scene.render.filepath = TARGET
 bpy.ops.render.render(write_still=True)
+finish(TARGET, light)
