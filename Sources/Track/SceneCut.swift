@@ -95,7 +95,8 @@ struct SceneCut: ~Copyable {
     /// - Parameter move: cells by which what the other frame shows is further to the right and further down there.
     /// - Returns: nil if there are too few windows.
     private func likeness(
-        _ before: borrowing [Float], _ columns: Range<Int>, _ rows: Range<Int>, movedBy move: (across: Int, down: Int) = (0, 0)
+        _ before: borrowing [Float], _ columns: Range<Int>, _ rows: Range<Int>,
+        movedBy move: (across: Int, down: Int) = (0, 0)
     ) -> Float? {
         let (columns, rows) = (Self.overlap(columns, move.across), Self.overlap(rows, move.down))
         let moved = move.down * Self.columns + move.across

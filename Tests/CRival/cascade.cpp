@@ -13,12 +13,15 @@ struct crival_cascade {
     std::vector<double> sums;
 };
 
+// One thread, like the tracker. Before any other thread runs: OpenCV replaces its pool of threads without a lock, which
+// ended the tests when another one was scaling meanwhile.
+[[maybe_unused]] static const bool has_one_thread = (cv::setNumThreads(1), true);
+
 static void say(char *error, size_t size, const char *text) {
     if (error && size) std::snprintf(error, size, "%s", text);
 }
 
 struct crival_cascade *crival_cascade_open(const char *path, char *error, size_t error_size) try {
-    cv::setNumThreads(1);  // like the tracker
     auto cascade = std::make_unique<crival_cascade>();
     if (!cascade->classifier.load(path)) {
         say(error, error_size, "not a cascade that OpenCV can read");

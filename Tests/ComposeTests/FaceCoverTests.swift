@@ -224,7 +224,9 @@ import Track
                 Step(time: 0, faces: [ada, person(2, at: middle + Point(25, 0))], mayBeSeen: true),
                 Step(time: 0.25, faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]),
             ]
-                + (1...30).map { Step(time: Double($0), faces: [person(2, at: middle)], mayBeSeen: true, covered: [head]) }
+                + (1...30).map {
+                    Step(time: Double($0), faces: [person(2, at: middle)], mayBeSeen: true, covered: [head])
+                }
                 + [
                     Step(time: 30.25, faces: [person(2, at: middle - Point(25, 0))], mayBeSeen: true, covered: [head]),
                     Step(time: 30.5, faces: [person(2, at: middle - Point(50, 0))], mayBeSeen: true, covered: [head]),

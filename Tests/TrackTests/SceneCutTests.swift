@@ -77,7 +77,8 @@ struct SceneCutTests {
 
     /// One scene that is replaced by another: from 0 to 1.
     private func dissolve(_ from: Int, _ to: Int, share: Float) -> Frame {
-        let (first, second) = (scene(from), scene(to))
+        let first = scene(from)
+        let second = scene(to)
         var frame = flat(0)
         var bytes = frame.mutableBytes
         for i in 0..<320 * 180 {
