@@ -204,7 +204,8 @@ public struct FaceCover: ~Copyable {
             }
             missing.append(
                 MissingFace(
-                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, start: time, double: before.double,
+                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, start: time,
+                    double: before.double,
                     isBrief: hasJumped || refuted.contains(before.id)))
         }
         swap(&known, &before)
