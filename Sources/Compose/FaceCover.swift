@@ -31,7 +31,7 @@ public struct FaceCover: ~Copyable {
         var isNew = false
         /// Whether the frame showed the face.
         var isSeen = false
-        /// The id of another face that was in the very same place when the frame showed this one last; 0: there was none.
+        /// The id of another face that was in the very same place when the frame showed this one last; 0: of none.
         var double = 0
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false

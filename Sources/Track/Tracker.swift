@@ -68,6 +68,8 @@ public struct Tracker: ~Copyable {
     private var lastExamination = Self.longAgo
     /// When all searches were last repeated because the scene had changed slowly, seconds.
     private var lastRepetition = Self.longAgo
+    /// When a tile of large faces was last searched because something had moved in it, seconds.
+    private var lastLargeSearch = Self.longAgo
     /// Recently lost faces, to be recognised if they come back. They stay here until a track with their id is
     /// confirmed: one that is not may be dropped again.
     private var lost: [Track] = []
@@ -150,6 +152,9 @@ public struct Tracker: ~Copyable {
     private static let refutedDuration = 10.0
     /// Seconds between two repetitions of all searches: in a long pan, what moves comes first.
     private static let repetitionInterval = 2.0
+    /// Seconds between two searches for large faces that come in: every second frame at 30 a second, since moving hands
+    /// cause them too.
+    private static let largeInterval = 0.06
     /// Seconds between two frames after which everything is searched for anew, as if the scene had changed: people move
     /// while a picture is frozen or a camera stalls.
     private static let maxGap = 2.0
@@ -240,7 +245,8 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack {
             lastPresence = 0
-            (lastEntrance, lastExamination, lastRepetition) = (Self.longAgo, Self.longAgo, Self.longAgo)
+            (lastEntrance, lastExamination) = (Self.longAgo, Self.longAgo)
+            (lastRepetition, lastLargeSearch) = (Self.longAgo, Self.longAgo)
         }
         updateTime = seconds
         if isCut || isGap { restart() }
@@ -585,7 +591,10 @@ public struct Tracker: ~Copyable {
             motionTime = seconds
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
             // Nobody would overlook a large face that comes in.
-            if isThorough, let region = scheduler?.searchMovedLarge() { addCandidates(luma, in: region) }
+            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let region = scheduler?.searchMovedLarge() {
+                lastLargeSearch = seconds
+                addCandidates(luma, in: region)
+            }
         }
         while left > 0 {
             left -= 1
