@@ -26,7 +26,7 @@ public struct FaceCover: ~Copyable {
         /// When the face was last seen, in seconds, or when another one was last in front of it.
         var since = 0.0
         /// When the face was last seen, in seconds.
-        var start = 0.0
+        var lastSeen = 0.0
         /// Whether the face was not tracked in the frame before.
         var isNew = false
         /// Whether the frame showed the face.
@@ -38,7 +38,7 @@ public struct FaceCover: ~Copyable {
 
         /// The area to cover at a time. It grows with each second, while somebody else is in front only for the first.
         func area(at time: Double) -> Rect {
-            let growth = 1 + Float(min(time - start, max(time - since, FaceCover.timeout))) * FaceCover.growth
+            let growth = 1 + Float(min(time - lastSeen, max(time - since, FaceCover.timeout))) * FaceCover.growth
             let (width, height) = (rect.width * growth, rect.height * growth)
             return Rect(x: rect.center.x - width / 2, y: rect.center.y - height / 2, width: width, height: height)
         }
@@ -194,9 +194,9 @@ public struct FaceCover: ~Copyable {
 
     /// Updates the lists of missing and known faces.
     private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
-        for before in known {
-            let face = faces.first { $0.id == before.id }
-            let hasJumped = face.map { Self.hasJumped(before, to: $0) } ?? false
+        for old in known {
+            let face = faces.first { $0.id == old.id }
+            let hasJumped = face.map { Self.hasJumped(old, to: $0) } ?? false
             guard face == nil || hasJumped else { continue }
             guard missing.count < Self.maxCovers else {
                 lastOverflow = time
@@ -204,9 +204,9 @@ public struct FaceCover: ~Copyable {
             }
             missing.append(
                 MissingFace(
-                    id: hasJumped ? Self.nobody : before.id, rect: before.rect, since: time, start: time,
-                    double: before.double,
-                    isBrief: hasJumped || refuted.contains(before.id)))
+                    id: hasJumped ? Self.nobody : old.id, rect: old.rect, since: time, lastSeen: time,
+                    double: old.double,
+                    isBrief: hasJumped || refuted.contains(old.id)))
         }
         swap(&known, &before)
         known.removeAll(keepingCapacity: true)
@@ -227,7 +227,7 @@ public struct FaceCover: ~Copyable {
             let lost = missing[i]
             // Whoever is behind somebody else may come out again when that one moves.
             let isBehind = known.contains { $0.isSeen && $0.rect.overlap(lost.rect) > lost.rect.area / 2 }
-            if isBehind && time - lost.start < Self.longestBehind { missing[i].since = time }
+            if isBehind && time - lost.lastSeen < Self.longestBehind { missing[i].since = time }
         }
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }

@@ -24,12 +24,12 @@ struct SceneCut: ~Copyable {
     private static let samples = 4
     /// The mean correlation of the windows above which consecutive frames show the same scene; across cuts it is lower.
     private static let alike: Float = 0.3
-    /// The same where the picture is moved as a whole, by up to `farthest` cells: a turn of the camera. Of all these
-    /// positions one is a little like another scene by chance, so more is needed.
+    /// The same threshold where the picture is moved as a whole by up to `farthest` cells, as when the camera turns.
+    /// Higher, since the best of so many positions has some correlation with any other scene.
     private static let (alikeMoved, farthest) = (Float(0.5), 2)
     /// The variance of a window's cells, in grey levels squared, above which it has texture: more than noise has.
     private static let texture: Float = 16
-    /// The variance of rounding, added to that of windows: they are not alike by chance where one is plain.
+    /// The variance of rounding, added to that of each window, so that a plain window does not correlate with another.
     private static let rounding: Float = 1
     /// The number of windows with texture below which a picture is too dark or plain to compare: a small thing that
     /// comes or goes before a plain wall has fewer.
@@ -51,13 +51,19 @@ struct SceneCut: ~Copyable {
     init() {}
 
     /// Compares the next frame with those before it; the first frame of a size with none.
-    mutating func update(_ luma: borrowing LumaView) -> Change {
+    /// - Parameter detectsGradual: whether to compare it with a frame of longer ago too.
+    mutating func update(_ luma: borrowing LumaView, detectsGradual: Bool) -> Change {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return .none }
         swap(&last, &fresh)
         measure(luma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
-        let change: Change = isFirst ? .none : !isAlike(last) ? .cut : !isAlike(older) ? .gradual : .none
+        var change = Change.none
+        if !isFirst && !isAlike(last) {
+            change = .cut
+        } else if !isFirst && detectsGradual && !isAlike(older) {
+            change = .gradual
+        }
         age += 1
         if isFirst || change != .none {
             Self.copy(fresh, to: &newer)

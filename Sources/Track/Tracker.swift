@@ -133,8 +133,8 @@ public struct Tracker: ~Copyable {
     /// Tiles searched per second while `isThorough`, until the frame was searched once. A tile takes 1 to 2 ms of CPU
     /// time.
     private static let tilesThoroughBusy = 180.0
-    /// Tiles searched per second while `isThorough` in a crowd. Of 406 faces in one, 120 tiles leave none bare, 90
-    /// tiles 3, and 60 tiles 12.
+    /// Tiles searched per second while `isThorough` in a crowd. With one tile in six for cats, 120 tiles left none of
+    /// 406 faces bare, 90 tiles 3, and 60 tiles 12; these are as many for people as those 120.
     private static let tilesThoroughCrowd = 105.0
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
@@ -237,7 +237,7 @@ public struct Tracker: ~Copyable {
     ///   - defersSearch: whether to leave the search for more faces beside known ones to `searchDeferred`, so that the
     ///     known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
-        let change = cut.update(luma)
+        let change = cut.update(luma, detectsGradual: isThorough)
         isCut = change == .cut
         // After a gap nobody need be where they were.
         let isBack = updateTime.map { seconds < $0 } ?? false
@@ -251,7 +251,7 @@ public struct Tracker: ~Copyable {
         updateTime = seconds
         if isCut || isGap { restart() }
         prepare(luma)
-        if isThorough, change == .gradual, seconds - lastRepetition > Self.repetitionInterval {
+        if change == .gradual, seconds - lastRepetition > Self.repetitionInterval {
             lastRepetition = seconds
             scheduler?.repeatSearches()
         }

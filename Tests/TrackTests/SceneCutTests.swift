@@ -37,7 +37,9 @@ struct SceneCutTests {
         return frame
     }
 
-    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.update(frame.view.luma) == .cut }
+    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool {
+        cut.update(frame.view.luma, detectsGradual: false) == .cut
+    }
 
     @Test func `the first frame, and one of another size, is not a cut`() {
         var cut = SceneCut()
@@ -91,7 +93,8 @@ struct SceneCutTests {
         var cut = SceneCut()
         var changes: [SceneCut.Change] = []
         for i in 0..<60 {
-            changes.append(cut.update(dissolve(1, 4, share: max(0, min(1, Float(i - 20) / Float(frames)))).view.luma))
+            let share = max(0, min(1, Float(i - 20) / Float(frames)))
+            changes.append(cut.update(dissolve(1, 4, share: share).view.luma, detectsGradual: true))
         }
         #expect(changes.contains(.gradual) && !changes.contains(.cut))
         #expect(changes[..<20].allSatisfy { $0 == .none } && changes.suffix(5).allSatisfy { $0 == .none })
@@ -132,7 +135,7 @@ struct SceneCutTests {
 
     /// A head and shoulders before a wall, which are the same for all seeds, with bars above and below. Small blobs,
     /// the things in the room and the features of the face, differ from seed to seed.
-    /// - Parameter covered: columns at the left in front of which there is a dark hand.
+    /// - Parameter covered: width of a dark hand that covers the left of the picture, pixels.
     private func portrait(_ seed: Int, bar: Int, shift: Int = 0, covered: Int = 0) -> Frame {
         var frame = flat(16)
         var bytes = frame.mutableBytes

@@ -273,6 +273,7 @@ private struct Cells {
             starts[column] = Int32(truncatingIfNeeded: x &>> 16)
             weights[column] = rowWeights(right: Int32(truncatingIfNeeded: x &>> 8 & 255))
         }
+        // A row of cells, and one more.
         var mixed = [129 of Int16](repeating: 0)
         var scratch = mixed.mutableSpan
         unsafe scratch.withUnsafeMutableBufferPointer { mixed in
