@@ -76,7 +76,8 @@ enum SinkSpec: Equatable, CustomStringConvertible {
 
 /// The factory of sinks. To add a kind, add a file to Publish, and a case and a form to `SinkSpec`.
 extension SinkSpec {
-    /// Opens the sink. The page gets copies of frames, and so has a sink that discards them.
+    /// Opens the sink.
+    /// - Precondition: neither the page, which gets copies of frames, nor `automatic`, which is another sink by then.
     /// - Parameters:
     ///   - layout: the layout of the frames.
     ///   - rate: the frame rate, in frames per second.
@@ -93,11 +94,13 @@ extension SinkSpec {
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
         case .device(let node):
             return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
-        case .null, .page, .automatic:
+        case .null:
             return NullSink(layout: layout)
         case .file(let path):
             return try FileSink(
                 path: path, layout: layout, rate: rate, isRecording: isRecording, overwrites: overwrites)
+        case .page, .automatic:
+            preconditionFailure("\(self) has no sink of its own")
         }
     }
 }

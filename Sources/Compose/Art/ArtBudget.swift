@@ -21,7 +21,7 @@ final class ArtBudget: Sendable {
     /// - Throws: `unusable` if the mask has used up its time.
     func checkTime(_ path: String) throws(Problem) {
         guard monotonicTime() - began < Self.maxTime else {
-            throw ArtError.broken(path, "the mask's pictures together take more than 30 s")
+            throw ArtError.tooMuch(path, "the mask's pictures together take more than 30 s")
         }
     }
 
@@ -29,7 +29,7 @@ final class ArtBudget: Sendable {
     /// - Throws: `unusable` if the mask has too many pixels.
     func countPixels(_ more: Int, _ path: String) throws(Problem) {
         guard pixels.add(more, ordering: .relaxed).newValue <= Self.maxPixels else {
-            throw ArtError.broken(
+            throw ArtError.tooMuch(
                 path, "the mask's pictures together have more than \(Self.maxPixels >> 20) million pixels")
         }
     }

@@ -21,6 +21,11 @@ enum ArtError {
             .unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG, PNG or JPEG")
     }
 
+    /// The error for a mask whose pictures together are too much.
+    static func tooMuch(_ path: String, _ reason: String) -> Problem {
+        Problem(.unusable, "cannot use \(path): \(reason)", fix: "use fewer or smaller pictures in this mask")
+    }
+
     /// A C text as one line.
     static func string(utf8 text: some Collection<UInt8>) -> String {
         let message = String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
