@@ -28,11 +28,8 @@ struct Gray {
 
     /// Blobs, edges, noise and a flat corner, so that windows reach many different stages.
     static func synthetic(width: Int, height: Int, seed: UInt64) -> Gray {
-        var state = seed
-        func random(_ limit: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int((state >> 33) % UInt64(limit))
-        }
+        var generator = RepeatableGenerator(state: seed)
+        func random(_ limit: Int) -> Int { generator.next(below: limit) }
         var values = [Int](repeating: 128, count: width * height)
         for _ in 0..<60 {
             let (cx, cy) = (random(width), random(height))
