@@ -4,6 +4,7 @@ import Frames
 import Synchronization
 import SystemKit
 import TestSupport
+import Testing
 
 @testable import Track
 
@@ -64,18 +65,14 @@ enum OpenCVData {
     }
 
     /// The file with only its first stages, so that results are visible at each stage.
-    static func cut(_ xml: [UInt8], stages: Int) -> [UInt8] {
-        let text = String(decoding: xml, as: UTF8.self)
-        var parts = text.components(separatedBy: "</weakClassifiers></_>")
-        guard parts.count > stages + 1, let end = parts.removeLast().range(of: "</stages>") else { return xml }
-        let tail = text.components(separatedBy: "</weakClassifiers></_>").last ?? ""
-        return [UInt8](
-            (parts[0..<stages].joined(separator: "</weakClassifiers></_>") + "</weakClassifiers></_>"
-                + tail[end.lowerBound...]).utf8)
-    }
-
-    static func path(_ name: String) -> String {
-        folder + (name.hasPrefix("lbp") ? "lbpcascades/" : "haarcascades/") + name + ".xml"
+    static func cut(_ xml: [UInt8], stages: Int) throws -> [UInt8] {
+        let stageEnd = "</weakClassifiers></_>"
+        let parts = String(decoding: xml, as: UTF8.self).components(separatedBy: stageEnd)
+        // The last part follows the last stage.
+        let rest = try #require(parts.last)
+        let end = try #require(rest.range(of: "</stages>"), "the file's stages end")
+        try #require((1..<parts.count).contains(stages), "the file has \(parts.count - 1) stages")
+        return [UInt8]((parts[..<stages].joined(separator: stageEnd) + stageEnd + rest[end.lowerBound...]).utf8)
     }
 }
 
@@ -128,7 +125,7 @@ enum LabelledPhotos {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let scale = height.map { ["-vf", "scale=-2:\($0)"] } ?? []
         process.arguments =
-            ["ffmpeg", "-v", "error", "-i", path] + scale + [
+            ["ffmpeg", "-v", "error", "-nostdin", "-i", path] + scale + [
                 "-pix_fmt", "gray", "-c:v", "pgm", "-f", "image2pipe", "-",
             ]
         let pipe = Pipe()

@@ -25,7 +25,7 @@ struct CascadeTests {
         // Not 1: OpenCV's code for a flat window is the code for having passed one stage.
         let depths = thorough ? [2, 3, 4, 6, 9, 13, 17, stages] : [2, 6, stages]
         for depth in Set(depths).sorted() where depth <= stages {
-            let part = OpenCVData.cut(xml, stages: depth)
+            let part = try OpenCVData.cut(xml, stages: depth)
             let cascade = try Cascade(xml: part.span, file: name)
             let other = try #require(OpenCVCascade(part))
             for picture in pictures {
