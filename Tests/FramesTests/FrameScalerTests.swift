@@ -1,5 +1,5 @@
 import CAllocations
-import CRival
+import COpenCVReference
 import Glibc
 import TestSupport
 import Testing
@@ -100,7 +100,7 @@ private let sizes: [((Int, Int), (Int, Int))] = [
         let samples = plane(source)
         let result = unsafe samples.withUnsafeBufferPointer { from in
             unsafe other.withUnsafeMutableBufferPointer { to in
-                unsafe crival_resize(
+                unsafe opencv_reference_resize(
                     from.baseAddress, CInt(size.0), CInt(size.1), size.0, to.baseAddress, CInt(target.0),
                     CInt(target.1))
             }
@@ -244,7 +244,8 @@ private let sizes: [((Int, Int), (Int, Int))] = [
             let result = unsafe samples.withUnsafeBufferPointer { from in
                 unsafe other.withUnsafeMutableBufferPointer { to in
                     unsafe numbers.withUnsafeBufferPointer {
-                        unsafe crival_warp(from.baseAddress, 121, 90, 121, $0.baseAddress, to.baseAddress, 200, 150)
+                        unsafe opencv_reference_warp(
+                            from.baseAddress, 121, 90, 121, $0.baseAddress, to.baseAddress, 200, 150)
                     }
                 }
             }

@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Frames
 import Testing
 

@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Foundation
 import Frames
 import Synchronization
@@ -79,20 +79,20 @@ enum OpenCVData {
 /// OpenCV's classifier for comparison.
 @safe final class OpenCVCascade {
     private let handle: OpaquePointer
-    private var windows = [crival_window](repeating: crival_window(), count: 1 << 20)
+    private var windows = [opencv_reference_window](repeating: opencv_reference_window(), count: 1 << 20)
 
     init?(_ xml: [UInt8]) {
         guard let scratch = try? ScratchFolder(), let path = try? scratch.write(Data(xml), "cascade.xml") else {
             return nil
         }
-        guard let handle = unsafe crival_cascade_open(path, nil, 0) else { return nil }
+        guard let handle = unsafe opencv_reference_cascade_open(path, nil, 0) else { return nil }
         unsafe self.handle = handle
     }
 
-    deinit { unsafe crival_cascade_close(handle) }
+    deinit { unsafe opencv_reference_cascade_close(handle) }
 
-    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<crival_window> {
-        let count = unsafe crival_cascade_windows(
+    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<opencv_reference_window> {
+        let count = unsafe opencv_reference_cascade_windows(
             handle, picture.pixels, Int32(picture.width), Int32(picture.height), picture.width, step, Int32(minSize),
             Int32(maxSize), &windows, Int32(windows.count), nil, 0)
         return windows[0..<max(0, Int(count))]

@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Foundation
 import Frames
 import Testing
@@ -53,7 +53,7 @@ struct CascadeTests {
         let columns = picture.width - w + 1
         guard let last = cascade.stages.last else { return ours.count }
         var (count, seen) = (0, Set<Int>())
-        func check(_ window: crival_window, _ x: Int, _ y: Int) {
+        func check(_ window: opencv_reference_window, _ x: Int, _ y: Int) {
             let at = (Int(window.y) + y) * columns + Int(window.x) + x
             guard seen.insert(at).inserted else { return }
             let same = Int(ours[at].passed) == cascade.stageCount
