@@ -218,7 +218,7 @@ extension EndToEnd {
             // Completing the file takes a while, in which the time does not go on.
             #expect(stage.browser.waits(for: "document.querySelector('#chip-recording').hidden"))
             let said = try stage.browser.run("return said").elements.compactMap(\.string)
-            #expect(said.last { !$0.isEmpty } == "Saving …" && said.contains { $0.contains("0:0") }, "\(said)")
+            #expect(said.last { !$0.isEmpty } == "Saving…" && said.contains { $0.contains("0:0") }, "\(said)")
             // The browser plays it from memory.
             #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
