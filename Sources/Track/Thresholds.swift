@@ -31,7 +31,8 @@ enum Thresholds {
     static let steadyResidual: Float = 0.025
     /// The residual above which a fit may have drifted, so the cascade searches for the face.
     static let doubtfulResidual: Float = 0.03
-    /// The share of a face's landmarks inside the frame below which the edge cuts it, so that only its patch is followed.
+    /// The share of a face's landmarks inside the frame below which the edge cuts it, so that only its patch is
+    /// followed.
     static let wholeFaceShare: Float = 0.9
     /// The share below which it is gone.
     static let minFaceShare: Float = 0.3

@@ -19,8 +19,8 @@ struct HiddenState: Sendable {
         /// - Parameters:
         ///   - wanted: the masks that it would start with.
         ///   - known: the names of all masks that can be read.
-        /// - Returns: the masks, and names of masks. `kept`: masks added although not in `wanted`. `missing`: masks that
-        ///   no longer exist.
+        /// - Returns: the masks, and names. `kept`: masks added although not in `wanted`. `missing`: masks that no
+        ///   longer exist.
         func keeping(
             _ wanted: [MaskSelection], known: [String]
         ) -> (masks: [MaskSelection], kept: [String], missing: [String]) {

@@ -4,8 +4,8 @@ import Synchronization
 import SystemKit
 import TestSupport
 
-/// A simulated clock: if nothing is ready in a wait, time jumps to its end. Actions scheduled for a time before that run
-/// on the way.
+/// A simulated clock: if nothing is ready in a wait, time jumps to its end. Actions that are scheduled for a time
+/// before run on the way.
 ///
 /// One thread, the leader, advances it. Others follow: they wait until their time has come, and time does not pass
 /// while they work.
