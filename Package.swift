@@ -206,7 +206,7 @@ let package = Package(
             swiftSettings: hotSettings),
         // OpenCV, the reference for the tracker's classifier and for scaled pictures.
         .target(
-            name: "CRival", path: "Tests/CRival",
+            name: "COpenCVReference", path: "Tests/COpenCVReference",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             // Named one by one: the pkg-config file pulls in 375 shared libraries.
             linkerSettings: [
@@ -214,16 +214,16 @@ let package = Package(
             ]),
         // Unit tests: one target per module.
         unitTests("SystemKit", ["CLinux", "CTestSupport"]),
-        unitTests("Frames", ["CAllocations", "CRival"], hotSettings),
+        unitTests("Frames", ["CAllocations", "COpenCVReference"], hotSettings),
         unitTests("JPEG", ["Frames", "CArt"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CAllocations"]),
-        unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
+        unitTests("Track", ["Capture", "Frames", "COpenCVReference"], hotSettings),
         unitTests("Outline", ["Frames", "COutline", "CAllocations"], hotSettings),
         unitTests("Objects", ["Frames", "CAllocations"], hotSettings),
         unitTests(
-            "Compose", ["Frames", "JPEG", "JSON", "Capture", "Track", "Objects", "CAllocations", "CRival"],
+            "Compose", ["Frames", "JPEG", "JSON", "Capture", "Track", "Objects", "CAllocations", "COpenCVReference"],
             hotSettings),
         unitTests("Privacy", ["Frames", "JPEG", "Track", "Outline", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),

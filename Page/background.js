@@ -12,7 +12,7 @@ const takesPicture = (name) => library.all.get(name)?.choices.picture?.kind === 
 
 /// Adds a picture or clip to the user's own, and shows it behind the people. If it can't be read, nothing changes.
 export async function useAsBackground(file, mask = library.worn.map(({ name }) => name).findLast(takesPicture) ?? usual) {
-    const end = toast(t("Reading the picture …"), { symbol: "photo" });
+    const end = toast(t("Reading the picture…"), { symbol: "photo" });
     const added = await attempt(add(file));
     end();
     if (!added) return;

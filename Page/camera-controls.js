@@ -134,7 +134,7 @@ $("camera-reset").onclick = async () => {
     const answer = await attempt(ask("camera", { action: "reset" }));
     if (!answer) return;
     showControls(answer);
-    toast(t("The camera has its own values again."), { actions: [toastButton(t("Undo"), () => $("undo").click())] });
+    toast(t("Camera reset to its defaults."), { actions: [toastButton(t("Undo"), () => $("undo").click())] });
 };
 
 // Another camera has other controls. After its automatic ones have done their work, their values are others.

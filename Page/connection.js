@@ -10,7 +10,8 @@ let socket = null;
 let lastID = 0;
 let pause = 0;
 let timer = 0;
-/// The number of attempts to connect. Only the last one counts: a new link may come during another's handshake.
+/// The number of attempts to connect, begun or scheduled. Only the last one counts: a new link may come during another's
+/// handshake.
 let attempts = 0;
 
 /// The state of the connection: "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor"
@@ -104,9 +105,11 @@ function end(reason) {
 }
 
 /// Tries again after half a second, then after longer pauses of up to eight seconds. A restarted Guise is found soon,
-/// and a stopped one causes little work.
+/// and a stopped one causes little work. An attempt that is under way is given up: it would leave a second connection,
+/// or drop the key of a link that came meanwhile.
 function retry(reason) {
     clearTimeout(timer);
+    attempts += 1;
     pause = Math.min(pause * 1.6 || 0.5, 8);
     setState(reason, pause);
     timer = setTimeout(connect, pause * 1000);

@@ -117,13 +117,13 @@ function travel(from, to, words) {
     save();
 }
 const undo = () => travel(past, future, t("Correction undone"));
-const redo = () => travel(future, past, t("Correction made again"));
+const redo = () => travel(future, past, t("Correction redone"));
 
 function startAgain() {
     if (!faces.some((face) => face.corrected)) return;
     // Those that were found come back when the photo is drawn again.
     change(faces.filter((face) => !face.corrected));
-    announce(t("All corrections of this photo are forgotten"));
+    announce(t("All corrections of this photo are deleted"));
 }
 
 async function addFace() {

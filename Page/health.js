@@ -13,7 +13,7 @@ const icons = { error: "error", warning: "warning", ok: "check" };
 
 /// Runs the checks and shows them.
 export async function check() {
-    $("doctor-says").textContent = t("Checking …");
+    $("doctor-says").textContent = t("Checking…");
     const answer = await attempt(ask("doctor"));
     if (!answer) return void ($("doctor-says").textContent = t("The checks could not be run."));
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);

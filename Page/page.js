@@ -105,7 +105,7 @@ let wasLost = false;
 on("connection", async ({ state }) => {
     if (state !== "open") {
         $("presence").className = "presence trouble";
-        $("presence-text").textContent = state === "connecting" ? t("Connecting …") : state === "lost" ? t("Reconnecting …") : t("No access");
+        $("presence-text").textContent = state === "connecting" ? t("Connecting…") : state === "lost" ? t("Reconnecting…") : t("No access");
         $("brief").textContent = "";
         wasLost ||= state === "lost";
         return;

@@ -22,7 +22,7 @@ let generation = 0;
 
 async function putMasksOn() {
     const own = ++generation;
-    $("photo-says").textContent = t("Putting masks on …");
+    $("photo-says").textContent = t("Putting masks on…");
     const answer = await request("/photo", { method: "POST", body: file });
     const after = await answer.blob();
     if (own !== generation || !file) return;
@@ -35,7 +35,7 @@ async function putMasksOn() {
     count = faces;
     const covered = Number(answer.headers.get("X-Guise-Covered"));
     const found = faces ? t("{count} face|{count} faces", { count: faces }) : t("No face was found");
-    said = covered ? t("{found}, {count} possible covered", { found, count: covered }) : found;
+    said = covered ? t("{found}; {count} possible face covered|{found}; {count} possible faces covered", { found, count: covered }) : found;
     $("photo-says").textContent = said;
     offer({ file, hash: answer.headers.get("X-Guise-Photo"), count: faces, redraw: updateCorrected });
     $("photo-download").href = urls.after;
@@ -70,7 +70,7 @@ export async function facesOfPhoto() {
 async function open(photo) {
     close();
     file = photo;
-    const end = toast(t("Putting masks on the photo …"), { symbol: "photo" });
+    const end = toast(t("Putting masks on the photo…"), { symbol: "photo" });
     await update();
     end();
 }

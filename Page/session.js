@@ -64,9 +64,10 @@ const ready = (async () => {
     offered = key;
 })();
 
-/// Stores a key that was accepted.
+/// Stores a key that was accepted. A link may have offered another one during the handshake, which is tried next.
 async function keep(key) {
     if (!await withKeys((keys) => keys.put(key, "page"))) return;
+    if (offered && offered !== key) return;
     await dropOffered();
 }
 

@@ -98,7 +98,7 @@ export function mount(view, isMirrored) {
         library.onChange(redraw),
         on("metrics", showState),
         on("connection", ({ state }) => {
-            words.textContent = state === "open" ? "" : problems[state]?.[0] ?? t("Reconnecting …");
+            words.textContent = state === "open" ? "" : problems[state]?.[0] ?? t("Reconnecting…");
             restartStream();
             if (state === "open") showNow();
         }),

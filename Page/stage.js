@@ -214,7 +214,7 @@ function showRecording(now) {
 
 /// Updates the duration between two reports.
 function tick() {
-    if (isSaving) return void ($("chip-recording").textContent = t("Saving …"));
+    if (isSaving) return void ($("chip-recording").textContent = t("Saving…"));
     if (!recording) return;
     const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
     $("chip-recording").textContent = [recording.problem ? t("Stopped") : t("REC"), formatDuration(seconds), formatSize(recording.bytes)].filter(Boolean).join("  ");
@@ -279,7 +279,7 @@ $("wide").onclick = () => {
 
 on("connection", ({ state, seconds }) => {
     const words = {
-        connecting: [t("Connecting …"), ""],
+        connecting: [t("Connecting…"), ""],
         lost: [t("Guise isn't running"), t("This page reconnects by itself; it tries every {seconds} s.", { seconds: Math.max(1, Math.round(seconds)) })],
         ...problems,
     }[state];

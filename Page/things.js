@@ -37,7 +37,7 @@ export function makeThingsField() {
         teach.disabled = false;
         if (!taught) return;
         name.value = "";
-        toast(t("{thing} is taught.", { thing: wanted }));
+        toast(t("Guise has learned {thing}.", { thing: wanted }));
         await refresh();
     };
     refresh();

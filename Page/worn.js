@@ -187,7 +187,7 @@ function makeField(mask, key, choice) {
 /// the page.
 function makePictureField(mask, name, send) {
     const file = make("input", { type: "file", accept: "image/jpeg,image/png,image/webp,image/gif,video/*", hidden: true });
-    const own = make("button", { type: "button" }, icon("photo"), t("Your own …"));
+    const own = make("button", { type: "button" }, icon("photo"), t("Your own…"));
     own.onclick = () => file.click();
     file.onchange = () => {
         if (file.files[0]) useAsBackground(file.files[0], mask);

@@ -17,9 +17,9 @@ public struct Installer {
         /// Only print what would be done.
         public var isDryRun = false
         /// Also install or remove the virtual camera, which needs root.
-        public var hasModule = true
+        public var includesModule = true
         /// Also replace or remove files that the user has edited.
-        public var hasEdited = false
+        public var force = false
 
         /// The defaults, as without options.
         public init() {}
@@ -73,7 +73,7 @@ public struct Installer {
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
             user.print("for completion in zsh, add this line to ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
-        guard options.hasModule else { return }
+        guard options.includesModule else { return }
         // One virtual camera is enough: two of the same name confuse.
         if try !installCamera() { try installModule() }
     }
@@ -133,7 +133,7 @@ public struct Installer {
     private func write(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
         guard there != file.text else { return user.print("already installed: \(file.path)") }
-        if InstalledFile.state(of: there) == .edited, !options.hasEdited {
+        if InstalledFile.state(of: there) == .edited, !options.force {
             return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
         user.print("\(options.isDryRun ? "would write" : "wrote"): \(file.path)")
@@ -178,7 +178,7 @@ public struct Installer {
         for path in ownFiles where !own.contains(where: { $0.path == path }) { try removeOwn(path) }
         for file in own { try write(file) }
         startUnits(enabling: false)
-        guard options.hasModule else { return }
+        guard options.includesModule else { return }
         guard system.hasVirtualUSB, system.has("/run/systemd/system") else { return try installModule() }
         let old = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
         guard !old.isEmpty || system.usbCamera == nil else { return }
@@ -345,7 +345,7 @@ public struct Installer {
         ]
         for path in own.compactMap({ $0 }) where system.has(path) { user.print("kept, because it is yours: \(path)") }
         if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
-        guard options.hasModule else { return }
+        guard options.includesModule else { return }
         uninstallCamera()
         uninstallModule()
     }
@@ -370,7 +370,7 @@ public struct Installer {
     private func removeOwn(_ path: String) throws(Problem) {
         switch InstalledFile.state(of: system.text(path)) {
         case .absent: break
-        case .edited where !options.hasEdited:
+        case .edited where !options.force:
             user.print("kept, because it was edited (--force removes it): \(path)")
         case .ours, .edited: try remove(path)
         }

@@ -38,9 +38,9 @@ struct Segmenter: ~Copyable {
     /// The planes of `picture`.
     private var samples: [UInt8]
     private var found: Bitmap
-    private var sums = Surface.Sums()
+    private var equations = QuadraticFit.NormalEquations()
     /// Luma and chroma (relative to 128) of the background; nil before the first picture.
-    private var background: (luma: Surface, u: Surface, v: Surface)?
+    private var background: (luma: QuadraticFit, u: QuadraticFit, v: QuadraticFit)?
     private var columnPlaces: [Float] = []
     private var rowPlaces: [Float] = []
     private var histogram = [Int32](repeating: 0, count: 256)
@@ -182,16 +182,16 @@ struct Segmenter: ~Copyable {
             start[plane] = Float(median)
         }
         start -= [0, 128, 128, 0]
-        var fitted: (luma: Surface, u: Surface, v: Surface)?
+        var fitted: (luma: QuadraticFit, u: QuadraticFit, v: QuadraticFit)?
         var total = 0
         for fit in 0..<Self.fits {
-            sums.reset()
+            equations.reset()
             total = 0
             let limits = fit == 0 ? Self.firstTolerance : fit == 1 ? Self.tolerance * 2 : Self.tolerance
             for row in stride(from: 1, to: rows, by: 4) {
                 for column in stride(from: 1, to: columns, by: 4) {
                     let i = row * columns + column
-                    let basis = Surface.basis(columnPlaces[column], rowPlaces[row])
+                    let basis = QuadraticFit.basis(columnPlaces[column], rowPlaces[row])
                     let sample = SIMD4(
                         Float(samples[i]), Float(samples[count + i]) - 128, Float(samples[2 * count + i]) - 128, 0)
                     total += 1
@@ -201,13 +201,12 @@ struct Segmenter: ~Copyable {
                     }
                     let difference = sample - expected
                     if abs(difference.x) < limits.x, abs(difference.y) + abs(difference.z) < limits.y {
-                        sums.add(basis, sample)
+                        equations.add(basis, sample)
                     }
                 }
             }
-            guard Float(sums.count) > Self.plainShare * Float(total) * (fit == 0 ? 0.7 : 1), let now = sums.surfaces()
-            else { return false }
-            fitted = now
+            guard Float(equations.count) > Self.plainShare * Float(total) * (fit == 0 ? 0.7 : 1) else { return false }
+            fitted = equations.solve()
         }
         guard let fitted else { return false }
         background = fitted

@@ -1,7 +1,7 @@
 import COutline
 import Frames
 
-/// What is laid behind the people.
+/// What replaces the background.
 public enum Background: Sendable {
     /// The picture itself, blurred as by a lens.
     /// - Parameter radius: of the disc that a point becomes, relative to the picture's height.
@@ -13,7 +13,7 @@ public enum Background: Sendable {
     /// The picture itself, with each sample's distance from `zero` multiplied and `offset` added, for Y, U and V.
     case adjusted(gain: SIMD3<Float>, offset: SIMD3<Float>)
 
-    /// Whether nothing of the room is left.
+    /// Whether it hides the room. A blur counts at any radius; that of masks is at least 1.2 % of the picture's height.
     public var hidesRoom: Bool {
         switch self {
         case .blur, .gradient, .picture: true
@@ -34,9 +34,8 @@ public final class BackgroundPicture: Sendable {
         (self.width, self.height) = (width, height)
         var planes = [[UInt8]](repeating: [], count: 3)
         for shift in 0..<3 {
-            planes[shift].reserveCapacity(width * height + 64)
+            planes[shift].reserveCapacity(width * height)
             for i in pixels.indices { planes[shift].append(UInt8(truncatingIfNeeded: pixels[i] >> UInt32(8 * shift))) }
-            planes[shift] += [UInt8](repeating: 0, count: 64)
         }
         self.planes = planes
     }

@@ -14,22 +14,25 @@ final class PageSessions: Sendable {
     private let store: PageSecretStore
     private let interval: TimeAmount
     /// Closes the connections of a token.
-    private let end: @Sendable (_ token: [UInt8]) -> Void
+    private let closeConnections: @Sendable (_ token: [UInt8]) -> Void
     private let state = Mutex(State())
 
     private struct State {
         var sessions: [Session] = []
         /// Whether the next check of the secret is scheduled.
-        var isWatching = false
+        var isCheckScheduled = false
     }
 
     /// Creates an empty list of sessions.
     /// - Parameters:
     ///   - store: the storage of the secret.
     ///   - interval: the time between checks of the secret while there are sessions.
-    ///   - end: closes the connections of a token.
-    init(_ store: PageSecretStore, checkedEvery interval: TimeAmount, end: @escaping @Sendable ([UInt8]) -> Void) {
-        (self.store, self.interval, self.end) = (store, interval, end)
+    ///   - closeConnections: closes the connections of a token.
+    init(
+        _ store: PageSecretStore, checkedEvery interval: TimeAmount,
+        closeConnections: @escaping @Sendable ([UInt8]) -> Void
+    ) {
+        (self.store, self.interval, self.closeConnections) = (store, interval, closeConnections)
     }
 
     /// The number of sessions.
@@ -40,11 +43,11 @@ final class PageSessions: Sendable {
     func begin(_ secret: PageSecret, on loop: any EventLoop) -> [UInt8] {
         let session = Session(token: randomBytes(32), secret: secret)
         let isFirst = state.withLock { state in
-            defer { state.isWatching = true }
+            defer { state.isCheckScheduled = true }
             state.sessions.append(session)
-            return !state.isWatching
+            return !state.isCheckScheduled
         }
-        if isFirst { watch(on: loop) }
+        if isFirst { scheduleSecretCheck(on: loop) }
         return session.token
     }
 
@@ -60,20 +63,22 @@ final class PageSessions: Sendable {
     /// Ends a session and closes its connections.
     func end(_ token: [UInt8]) {
         state.withLock { $0.sessions.removeAll { $0.token == token } }
-        end(token)
+        closeConnections(token)
     }
 
-    private func watch(on loop: any EventLoop) {
+    /// Schedules a check of all sessions' secrets, and another one after it while there are sessions.
+    private func scheduleSecretCheck(on loop: any EventLoop) {
         loop.scheduleTask(in: interval) { [weak self] in
             guard let self else { return }
-            let (revoked, goesOn) = state.withLock { state in
-                let revoked = state.sessions.filter { !store.isCurrent($0.secret) }
+            // The secret is in a file; requests, which need the sessions, do not wait for it.
+            let revoked = state.withLock { $0.sessions }.filter { !store.isCurrent($0.secret) }
+            let goesOn = state.withLock { state in
                 state.sessions.removeAll { session in revoked.contains { $0.token == session.token } }
-                state.isWatching = !state.sessions.isEmpty
-                return (revoked, state.isWatching)
+                state.isCheckScheduled = !state.sessions.isEmpty
+                return state.isCheckScheduled
             }
-            for session in revoked { end(session.token) }
-            if goesOn { watch(on: loop) }
+            for session in revoked { closeConnections(session.token) }
+            if goesOn { scheduleSecretCheck(on: loop) }
         }
     }
 }

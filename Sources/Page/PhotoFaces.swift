@@ -20,7 +20,7 @@ public struct PhotoFaces: Encodable, Sendable {
         }
     }
 
-    /// Where a face is, as in the answer to `faces`, which tells it of the live picture.
+    /// A face's position and angle, in the format of the `faces` reply for live video.
     public struct Place: Encodable, Sendable {
         let eyes: [Float]
         let eyeDistance: Float

@@ -38,7 +38,7 @@ public final class Preview: Sendable {
     /// The pixels that a viewer gets per second at most: 15 pictures of 928x522. They cost about 5 % of a processor's
     /// core. A larger picture keeps its sharpness and comes less often.
     static let pixelsPerSecond = 15.0 * 928 * 522
-    /// The least pictures per second, however large they are: with fewer, nobody takes it for a live picture.
+    /// The minimum frame rate, however large the pictures are: with a lower one, nobody takes them for live video.
     static let minRate = 5.0
 
     /// The layout of the frames.
@@ -158,18 +158,18 @@ public final class Preview: Sendable {
         func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> EncodedFrame {
             let slot = preview.slot(options.picture)
             while slot.replaced.load(ordering: .acquiring) <= number, due > .now {
-                try await Task.sleep(for: min(Self.timeout, due - .now))
+                try await Task.sleep(for: min(Self.pollInterval, due - .now))
             }
             while true {
-                while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.timeout) }
+                while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.pollInterval) }
                 if let picture = try preview.encode(options, &number) { return picture }
                 // There is no frame yet, only the number of the previous viewers' last one.
-                try await Task.sleep(for: Self.timeout)
+                try await Task.sleep(for: Self.pollInterval)
             }
         }
 
         /// The polling interval for a new picture. Shorter than a frame at 60 frames per second.
-        private static let timeout = Duration.milliseconds(8)
+        private static let pollInterval = Duration.milliseconds(8)
     }
 
     /// An unmasked picture to store.
@@ -186,10 +186,10 @@ public final class Preview: Sendable {
     public func portrait(within timeout: Duration) async throws -> Portrait? {
         var options = StreamOptions()
         options.picture = .before
-        let viewer = Viewer(self, options)
         let slot = before
-        let end = ContinuousClock.now + timeout
         var number = slot.number.load(ordering: .acquiring)
+        let viewer = Viewer(self, options)
+        let end = ContinuousClock.now + timeout
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(20))
             let newest = slot.number.load(ordering: .acquiring)
@@ -266,6 +266,7 @@ private final class FrameSlot: Sendable {
         mutating func clear() {
             (hasFrame, isCopied) = (false, false)
             frame = Frame(.onePixel)
+            faces.removeAll(keepingCapacity: true)
         }
     }
 
@@ -286,9 +287,11 @@ private final class FrameSlot: Sendable {
             return cache
         }
 
+        /// Frees the memory. Faces would later be taken for those of the next frame, which is empty at first.
         mutating func clear() {
             hasFrame = false
             frame = Frame(.onePixel)
+            faces.removeAll(keepingCapacity: true)
         }
 
         mutating func close(_ options: Preview.StreamOptions) { caches.removeAll { $0.matches(options) } }

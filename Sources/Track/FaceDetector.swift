@@ -180,10 +180,10 @@ public struct FaceDetector: ~Copyable {
         var update = TrackUpdate(base: track.landmarks, last: track.fit, correlation: motion.correlation, fit: nil)
         (update.base, update.last) = (motion.map(update.base), motion.map(update.last))
         let visible = Self.visibleShare(update.base, luma)
-        if visible < Thresholds.wholeFace {
+        if visible < Thresholds.wholeFaceShare {
             // The trees cannot fit a face that the frame's edge cuts, so the patch motion alone is used.
             update.isCut = true
-            if visible > Thresholds.leastFace {
+            if visible > Thresholds.minFaceShare {
                 update.fit = Fit(landmarks: update.base, fitResidual: track.fitResidual)
                 update.raw = update.last
             }

@@ -3,7 +3,7 @@ enum Thresholds {
     /// The minimum log-odds at which a detection becomes a face.
     static let detectionLogOdds: Float = -0.6
     /// The same for photos, which have no second frame for confirmation but are searched at more sizes and tilts: at
-    /// this, in no fold of the cross-validation more than 2 of 31 pictures without faces have a false find.
+    /// this, in no fold of the cross-validation more than 2 of 31 pictures without faces have a false positive.
     static let photoLogOdds: Float = 0.55
     /// The minimum log-odds at which a place in a photo may be a face, so that a mask that hides faces covers it too.
     /// On every third labelled photo no face of 58 is left uncovered (2 without this), and 1.5 other places per photo
@@ -13,13 +13,16 @@ enum Thresholds {
     static let catLogOdds: Float = 2.5
     /// The eye distance in pixels below which a face is tiny, and needs more frames: tiny faces are searched in so many
     /// more places.
-    static let tinyEyes: Float = 20
-    /// The range of log-odds, without the eyes' share, in which the eye cascade can change the decision: two open eyes
-    /// add 3.9.
-    static let undecided: ClosedRange<Float> = -4.5...3
+    static let tinyEyeDistance: Float = 20
+    /// What two open eyes add to the log-odds: the weights of `VerifierFeatures` times the most votes.
+    private static let openEyesLogOdds: Float = 3.9
+    /// The range of log-odds, without the eyes' share, in which the eye cascade is asked. Below it, open eyes make no
+    /// detection a face; above it, it is one with closed eyes too.
+    static let undecided: ClosedRange<Float> = detectionLogOdds - openEyesLogOdds...3
     /// Detections below the required log-odds but above this are examined again in the next frames.
     static let candidateLogOdds: Float = -3
-    /// The maximum fit residual at which a known face is kept without the cascade.
+    /// The maximum fit residual at which a known face is kept without the cascade. Residuals are in eye distances: how
+    /// far two fits from opposite sides disagree.
     static let keepResidual: Float = 0.04
     /// The maximum fit residual at which a face is accepted where the cascade detects it again. Fits to what is no face
     /// have more, because the landmarks slide even farther.
@@ -28,9 +31,11 @@ enum Thresholds {
     static let steadyResidual: Float = 0.025
     /// The residual above which a fit may have drifted, so the cascade searches for the face.
     static let doubtfulResidual: Float = 0.03
-    /// The share of its landmarks inside the frame below which a face is cut by the edge, and below which it is gone.
-    static let wholeFace: Float = 0.9
-    static let leastFace: Float = 0.3
+    /// The share of a face's landmarks inside the frame below which the edge cuts it, so that only its patch is
+    /// followed.
+    static let wholeFaceShare: Float = 0.9
+    /// The share below which it is gone.
+    static let minFaceShare: Float = 0.3
     /// The minimum correlation of two frames' patches that show the same face.
     static let samePatchCorrelation: Float = 0.8
     /// The minimum correlation at which the patches are so alike that no eyelid or lip has moved.

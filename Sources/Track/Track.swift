@@ -87,7 +87,7 @@ struct Track: Sendable {
     mutating func updateLogOdds(_ next: Float) {
         scoredFrames = min(scoredFrames + 1, Self.memory)
         logOdds += (next - logOdds) / scoredFrames
-        let isTiny = head.scale < Thresholds.tinyEyes
+        let isTiny = head.scale < Thresholds.tinyEyeDistance
         let needed = isTiny ? (Self.neededTiny, Self.confirmTinyLogOdds) : (Self.needed, Self.confirmLogOdds)
         if scoredFrames >= needed.0 && logOdds > needed.1 && next > Self.vetoLogOdds { isConfirmed = true }
         if scoredFrames >= Self.memory && logOdds > Self.trustLogOdds { isTrusted = true }

@@ -739,7 +739,7 @@ public struct Tracker: ~Copyable {
     /// Examines a new candidate in the frame before too, if nothing moved there since, so that it need not wait for the
     /// next frame. Tiny ones always: there are many, and few are faces.
     private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
-        let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyes
+        let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyeDistance
         guard previous.hasFrame, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
         let before = previous
         let luma = LumaView(

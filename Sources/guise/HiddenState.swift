@@ -4,9 +4,9 @@ import JSON
 import Synchronization
 import SystemKit
 
-/// What must stay hidden if the daemon ends in a call and starts again, by a crash or an upgrade: `hidden.json` in the
-/// runtime folder, which ends with the login session. An end that the user wants removes it, unless somebody reads the
-/// camera then.
+/// What must stay hidden if the daemon crashes or is upgraded during a call: `hidden.json` in the runtime folder, which
+/// ends with the login session. A deliberate shutdown deletes the file, unless a program is reading the camera at that
+/// moment.
 struct HiddenState: Sendable {
     struct Content: Equatable {
         /// The worn masks that hide faces, bystanders or the room.
@@ -19,8 +19,8 @@ struct HiddenState: Sendable {
         /// - Parameters:
         ///   - wanted: the masks that it would start with.
         ///   - known: the names of all masks that can be read.
-        /// - Returns: the masks, and the names of those that stay on though they are not wanted, or cannot because they
-        ///   are not there any more.
+        /// - Returns: the masks, and names. `kept`: masks added although not in `wanted`. `missing`: masks that no
+        ///   longer exist.
         func keeping(
             _ wanted: [MaskSelection], known: [String]
         ) -> (masks: [MaskSelection], kept: [String], missing: [String]) {
@@ -28,8 +28,9 @@ struct HiddenState: Sendable {
             let kept = masks.filter { known.contains($0.mask) && !isWanted($0.mask) }
             let others = wanted.map { selection in
                 var selection = selection
-                if let worn = masks.first(where: { $0.mask == selection.mask }) {
-                    (selection.opacity, selection.personSlot) = (max(selection.opacity, worn.opacity), nil)
+                // A configuration may name a mask twice, with two opacities.
+                if let opacity = masks.filter({ $0.mask == selection.mask }).map(\.opacity).max() {
+                    (selection.opacity, selection.personSlot) = (max(selection.opacity, opacity), nil)
                 }
                 return selection
             }

@@ -82,7 +82,7 @@ final class PageService: PageBackend {
         } else if !ClipHeader.isClip(picture) {
             throw PageError(
                 .unsupported,
-                "this is no photo or clip; JPEG, PNG, WebP, GIF, MP4, WebM, MKV and AVI are supported")
+                "this is not a photo or clip; JPEG, PNG, WebP, GIF, MP4, WebM, MKV and AVI are supported")
         }
         guard let stored = try await pictures.add(bytes: picture, named: name) else { throw Self.busy }
         return stored

@@ -13,13 +13,13 @@ private final class Session {
 
     /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
-        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDryRun: Bool = false,
-        hasEdited: Bool = false,
+        _ machine: Machine, answer: Bool? = nil, includesModule: Bool = false, isDryRun: Bool = false,
+        force: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
     ) throws -> Installer {
         (said, ran, questions) = ([], [], 0)
         var options = Installer.Options()
-        (options.isDryRun, options.hasModule, options.hasEdited) = (isDryRun, hasModule, hasEdited)
+        (options.isDryRun, options.includesModule, options.force) = (isDryRun, includesModule, force)
         let user = Installer.Console(
             print: { self.said.append($0) },
             confirm: answer.map { answer in
@@ -76,16 +76,15 @@ private func home() throws -> Machine {
     let corrections = "/home/ann/.local/state/guise/corrections"
     try machine.put("/home/ann/.local/share/guise/Things/card/1.jpg")
     try machine.put("\(corrections)/1.json")
-    let before = machine.names
+    let before = machine.paths
     let session = Session()
     try session.installer(machine).install()
-    print(session.said.joined(separator: "\n"))
     let service = try #require(machine.text("\(units)/guise.service"))
     #expect(service.contains("\nExecStart=/home/ann/.local/bin/guise run\n"))
     #expect(!service.contains(Installer.packagedProgram), "no other guise is started")
     #expect(machine.text("\(units)/guise.socket")?.contains("ListenStream=%t/guise/control.sock\n") == true)
     #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
-    #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
+    #expect(!machine.paths.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
     #expect(session.printed("Guise now starts with the first command"))
     // Files that the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
@@ -93,17 +92,16 @@ private func home() throws -> Machine {
     try machine.put("/run/user/1000/guise/video10.lock", "9")
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
-    print(session.said.joined(separator: "\n"))
     #expect(session.printed("kept, because it is yours: /home/ann/.local/share/guise/Things"))
     #expect(session.printed("kept, because it is yours: \(corrections)"))
     // The session's folder, which this machine did not have.
     let sessions = ["run", "run/user", "run/user/1000"]
-    let left = machine.names.subtracting(sessions)
+    let left = machine.paths.subtracting(sessions)
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
     try FileManager.default.removeItem(atPath: machine.root + corrections)
     try machine.put("/home/ann/.local/state/guise/masks.json", "[]")
     try session.installer(machine).uninstall()
-    #expect(!machine.names.contains("home/ann/.local/state"))
+    #expect(!machine.paths.contains("home/ann/.local/state"))
 }
 
 @Test func `installing again changes nothing`() throws {
@@ -134,10 +132,10 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.service") == edited)
     #expect(machine.text("\(units)/guise.socket") == nil, "the rest goes")
     #expect(session.printed("kept, because it was edited (--force removes it): \(units)/guise.service"))
-    try session.installer(machine, hasEdited: true).install()
+    try session.installer(machine, force: true).install()
     #expect(machine.text("\(units)/guise.service")?.contains("WatchdogSec=10\n") == true)
     try machine.put("\(units)/guise.service", edited)
-    try session.installer(machine, hasEdited: true).uninstall()
+    try session.installer(machine, force: true).uninstall()
     #expect(machine.text("\(units)/guise.service") == nil)
 }
 
@@ -177,17 +175,17 @@ private func home() throws -> Machine {
 @Test func `a dry run changes nothing and prints what it would do`() throws {
     let machine = try home()
     machine.programs = [:]
-    let before = machine.names
+    let before = machine.paths
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).install()
-    #expect(machine.names == before)
+    try session.installer(machine, answer: true, includesModule: true, isDryRun: true).install()
+    #expect(machine.paths == before)
     #expect(session.ran.isEmpty && session.questions == 0)
     #expect(session.printed("would write: \(units)/guise.service"))
     #expect(session.printed("would run: systemctl --user enable --now guise.socket"))
     try session.installer(machine).install()
-    let installed = machine.names
-    try session.installer(machine, answer: true, hasModule: true, isDryRun: true).uninstall()
-    #expect(machine.names == installed)
+    let installed = machine.paths
+    try session.installer(machine, answer: true, includesModule: true, isDryRun: true).uninstall()
+    #expect(machine.paths == installed)
     #expect(session.printed("would remove: \(units)/guise.service"))
 }
 
@@ -206,14 +204,13 @@ private func home() throws -> Machine {
     ]
     let session = Session()
     for answer in [nil, false, true] {
-        try session.installer(machine, answer: answer, hasModule: true).install()
+        try session.installer(machine, answer: answer, includesModule: true).install()
         for command in commands { #expect(session.printed(command.joined(separator: " "))) }
         #expect(session.printed("    options v4l2loopback devices=1 video_nr=10"), "the file is shown")
         #expect(session.ran == (answer == true ? commands : []))
         #expect(session.questions == (answer == nil ? 0 : 1))
     }
-    print(session.said.joined(separator: "\n"))
-    try session.installer(machine, answer: true, hasModule: false).install()
+    try session.installer(machine, answer: true, includesModule: false).install()
     #expect(session.ran.isEmpty && !session.printed("/etc/"))
 }
 
@@ -231,7 +228,7 @@ private func homeWithCamera() throws -> Machine {
     let machine = try homeWithCamera()
     machine.programs["systemctl --user try-restart guise.service"] = .text("")
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true).install()
+    try session.installer(machine, answer: true, includesModule: true).install()
     #expect(session.questions == 1 && !session.printed("modprobe"))
     #expect(session.printed("it has started again, and feeds the camera"))
     #expect(session.ran.allSatisfy { $0.first == "sudo" })
@@ -240,10 +237,10 @@ private func homeWithCamera() throws -> Machine {
     let unit = try String(contentsOfFile: "\(Machine.package)/systemd/system/guise-camera.service", encoding: .utf8)
     #expect(unit.contains("\nExecStart=/usr/local/libexec/guise/guise-camera\n"))
     #expect(session.ran.last == ["sudo", "systemctl", "restart", "guise-camera.service"])
-    try session.installer(machine, answer: false, hasModule: true).install()
+    try session.installer(machine, answer: false, includesModule: true).install()
     #expect(session.questions == 2 && session.ran.isEmpty && session.printed("/etc/modprobe.d/guise.conf"))
     #expect(!session.printed("it has started again"))
-    try session.installer(machine, answer: true, hasModule: false).install()
+    try session.installer(machine, answer: true, includesModule: false).install()
     #expect(session.questions == 0 && session.ran.isEmpty)
 }
 
@@ -257,21 +254,21 @@ private func homeWithCamera() throws -> Machine {
     try machine.put("/etc/passwd", "root:x:0:0::/:/bin/sh\nguise-camera:x:999:999::/:/usr/sbin/nologin\n")
     let session = Session()
     // An interrupted installation is finished: nothing is copied again, and the units are enabled.
-    try session.installer(machine, answer: true, hasModule: true).install()
+    try session.installer(machine, answer: true, includesModule: true).install()
     #expect(session.ran.count == 4 && session.ran.contains { $0.contains("enable") }, "\(session.ran)")
     for link in ["multi-user.target.wants/guise-camera.service", "sleep.target.wants/guise-camera-sleep.service"] {
         try machine.put("/etc/systemd/system/\(link)")
     }
-    try session.installer(machine, answer: true, hasModule: true).install()
+    try session.installer(machine, answer: true, includesModule: true).install()
     #expect(session.ran.isEmpty && session.questions == 0)
-    try session.installer(machine, answer: true, hasModule: true).uninstall()
+    try session.installer(machine, answer: true, includesModule: true).uninstall()
     let removed = session.ran.first { $0.contains("rm") } ?? []
     #expect(removed.count == 3 + 4, "\(removed)")
     #expect(session.ran.contains(["sudo", "rmdir", "--ignore-fail-on-non-empty", "/usr/local/libexec/guise"]))
     #expect(session.ran.contains(["sudo", "userdel", "guise-camera"]))
     // A new version of the program is installed over the old one.
     try machine.put("/usr/local/libexec/guise/guise-camera", "an old program")
-    try session.installer(machine, answer: true, hasModule: true).install()
+    try session.installer(machine, answer: true, includesModule: true).install()
     #expect(session.ran.first?.contains("755") == true && session.ran.count == 5)
 }
 
@@ -283,16 +280,16 @@ private func homeWithCamera() throws -> Machine {
             "/etc/\(name)", try Data(contentsOf: URL(fileURLWithPath: "\(Machine.package)/systemd/\(name)")))
     }
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true).install()
+    try session.installer(machine, answer: true, includesModule: true).install()
     #expect(session.ran.isEmpty && session.questions == 0)
-    try session.installer(machine, answer: true, hasModule: true).uninstall()
+    try session.installer(machine, answer: true, includesModule: true).uninstall()
     #expect(session.ran == [["sudo", "rm", "-f", "/etc/modprobe.d/guise.conf", "/etc/modules-load.d/guise.conf"]])
     #expect(!session.printed("was edited"))
     try machine.put("/etc/modprobe.d/guise.conf", "options v4l2loopback video_nr=4\n")
-    try session.installer(machine, answer: false, hasModule: true).uninstall()
+    try session.installer(machine, answer: false, includesModule: true).uninstall()
     #expect(session.printed("/etc/modprobe.d/guise.conf was edited"))
     #expect(session.ran.isEmpty)
-    try session.installer(machine, answer: false, hasModule: true).install()
+    try session.installer(machine, answer: false, includesModule: true).install()
     #expect(session.printed("/etc/modprobe.d/guise.conf exists with different content"))
 }
 
@@ -301,7 +298,7 @@ private func homeWithCamera() throws -> Machine {
     try machine.load()
     try machine.put("/etc/modprobe.d/obs.conf", "# OBS\noptions v4l2loopback video_nr=2\n")
     let session = Session()
-    try session.installer(machine, hasModule: true).install()
+    try session.installer(machine, includesModule: true).install()
     #expect(session.printed("/etc/modprobe.d/obs.conf has options for v4l2loopback too"))
     #expect(session.printed("is already loaded"))
     #expect(!session.printed("sudo modprobe v4l2loopback"))
@@ -323,7 +320,7 @@ private func homeWithCamera() throws -> Machine {
     let session = Session()
     try session.installer(machine).uninstall()
     #expect(session.printed("kept while Guise is running: /run/user/1000/guise"))
-    #expect(machine.names.contains("run/user/1000/guise/control.sock"))
+    #expect(machine.paths.contains("run/user/1000/guise/control.sock"))
 }
 
 /// A machine with the Debian package.
@@ -337,15 +334,15 @@ private func homeWithPackage() throws -> Machine {
 
 @Test func `with the package nothing is written, and the session learns of its units`() throws {
     let machine = try homeWithPackage()
-    let before = machine.names
+    let before = machine.paths
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
-    #expect(machine.names == before, "\(machine.names.symmetricDifference(before))")
+    try session.installer(machine, answer: true, includesModule: true, program: "/usr/bin/guise").install()
+    #expect(machine.paths == before, "\(machine.paths.symmetricDifference(before))")
     #expect(session.printed("the package has installed") && session.printed("Guise now starts with the first command"))
     // The service could not start while the package was installed.
     #expect(session.ran == [["sudo", "systemctl", "restart", "guise-camera.service"]])
-    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").uninstall()
-    #expect(machine.names == before && session.printed("sudo apt purge guise"))
+    try session.installer(machine, answer: true, includesModule: true, program: "/usr/bin/guise").uninstall()
+    #expect(machine.paths == before && session.printed("sudo apt purge guise"))
     #expect(session.ran.isEmpty, "the package's own files stay")
     // The package's socket listens there: a request would start a daemon.
     machine.system.query = { _, _ in
@@ -359,7 +356,7 @@ private func homeWithPackage() throws -> Machine {
     try machine.put("/etc/systemd/system/guise-camera.service", "an old unit")
     try machine.put("/etc/passwd", "guise-camera:x:999:999::/:/usr/sbin/nologin\n")
     for program in ["/usr/bin/guise", "/home/ann/.local/bin/guise"] {
-        try session.installer(machine, answer: true, hasModule: true, program: program).uninstall()
+        try session.installer(machine, answer: true, includesModule: true, program: program).uninstall()
         #expect(
             session.ran == [
                 ["sudo", "rm", "-f", "/etc/systemd/system/guise-camera.service"],
@@ -370,7 +367,7 @@ private func homeWithPackage() throws -> Machine {
 
 @Test func `an installation by hand makes way for the package, but for files that were edited`() throws {
     let machine = try homeWithPackage()
-    let before = machine.names
+    let before = machine.paths
     let session = Session()
     try session.installer(machine).install()
     let old = "/etc/systemd/system/guise-camera.service"
@@ -381,13 +378,13 @@ private func homeWithPackage() throws -> Machine {
     machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
     try machine.put("/home/ann/.local/bin/guise")
     try machine.expect(.service, .warning, "/home/ann/.local/bin/guise instead of", fix: "guise install")
-    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
+    try session.installer(machine, answer: true, includesModule: true, program: "/usr/bin/guise").install()
     #expect(machine.text("\(units)/guise.service") == nil && machine.text(bash) == nil)
     #expect(session.ran.first == ["sudo", "rm", "-f", old] && session.ran.last?.contains("restart") == true)
     try machine.put("\(units)/guise.service", "mine\n")
     try session.installer(machine, program: "/usr/bin/guise").install()
     #expect(machine.text("\(units)/guise.service") == "mine\n" && session.printed("kept, because it was edited"))
-    #expect(before.isSubset(of: machine.names))
+    #expect(before.isSubset(of: machine.paths))
 }
 
 @Test func `with the package and without user namespaces, a service that needs none takes its place`() throws {
@@ -410,6 +407,6 @@ private func homeWithPackage() throws -> Machine {
     let machine = try homeWithPackage()
     try FileManager.default.removeItem(atPath: machine.root + "/sys/devices/platform/vhci_hcd.0")
     let session = Session()
-    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
+    try session.installer(machine, answer: true, includesModule: true, program: "/usr/bin/guise").install()
     #expect(session.ran.contains { $0.contains("/etc/modprobe.d/guise.conf") })
 }

@@ -43,7 +43,7 @@ final class Machine {
     func text(_ path: String) -> String? { try? String(contentsOfFile: root + path, encoding: .utf8) }
 
     /// All files and folders, relative to the root.
-    var names: Set<String> { Set(FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []) }
+    var paths: Set<String> { Set(FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []) }
 
     /// Sets the loaded module's version and options. Before 0.13 it has no file for the version.
     func load(_ version: String = "0.12.7", exclusive: String = "Y,N", numbers: String = "10,-1") throws {

@@ -218,7 +218,7 @@ extension EndToEnd {
             // Completing the file takes a while, in which the time does not go on.
             #expect(stage.browser.waits(for: "document.querySelector('#chip-recording').hidden"))
             let said = try stage.browser.run("return said").elements.compactMap(\.string)
-            #expect(said.last { !$0.isEmpty } == "Saving …" && said.contains { $0.contains("0:0") }, "\(said)")
+            #expect(said.last { !$0.isEmpty } == "Saving…" && said.contains { $0.contains("0:0") }, "\(said)")
             // The browser plays it from memory.
             #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
@@ -1624,6 +1624,63 @@ extension EndToEnd {
                 });
                 """)
             #expect(stage.browser.waits(for: "states.join() == 'lost,lost,open'"))
+        }
+
+        @Test func `a link that is opened during a handshake leaves one connection`() throws {
+            let stage = try Stage()
+            let secret = stage.link.drop { $0 != "#" }
+            // The first connection ends, and the handshake of the second one waits until the link has come again.
+            try stage.browser.run(
+                """
+                const [sign, Socket] = [crypto.subtle.sign, WebSocket];
+                window.sockets = [];
+                window.WebSocket = class extends Socket {
+                    constructor(...words) { super(...words); sockets.push(this); }
+                };
+                let goOn;
+                const held = new Promise((resolve) => { goOn = resolve; });
+                crypto.subtle.sign = (...words) => {
+                    delete crypto.subtle.sign;
+                    window.isHeld = true;
+                    return held.then(() => sign.apply(crypto.subtle, words));
+                };
+                addEventListener("connection-held", () => goOn());
+                location.hash = "\(secret)";
+                return import("/connection.js").then((connection) => { window.connection = connection; });
+                """)
+            try #require(stage.browser.waits(for: "window.isHeld"))
+            try stage.browser.run(
+                """
+                const { on } = connection;
+                on("connection", () => dispatchEvent(new Event("connection-held")));
+                location.hash = "\(secret)";
+                """)
+            #expect(
+                stage.browser.waits(
+                    for: "sockets.map((one) => one.readyState).join() == '3,1' && connection.state == 'open'"))
+        }
+
+        @Test func `a link that is opened while a connection is completed is tried after the shortest pause`() throws {
+            let stage = try Stage()
+            let secret = stage.link.drop { $0 != "#" }
+            try stage.browser.run(
+                """
+                const send = WebSocket.prototype.send;
+                let isOpen = true;
+                window.pauses = [];
+                WebSocket.prototype.send = function (message) {
+                    // The open one ends, and the next one is not answered before the link comes.
+                    if (!isOpen && !message.includes("subscribe")) return send.call(this, message);
+                    if (isOpen) { isOpen = false; return this.close(); }
+                    WebSocket.prototype.send = send;
+                    location.hash = "\(secret)";
+                };
+                return import("/connection.js").then((connection) => {
+                    connection.on("connection", ({ state, seconds }) => pauses.push(seconds ?? state));
+                    connection.ask("status").catch(() => {});
+                });
+                """)
+            #expect(stage.browser.waits(for: "pauses.join() == '0.5,0.5,open'"))
         }
 
         @Test func `a row that is dragged while its mask is taken off ends the drag`() throws {

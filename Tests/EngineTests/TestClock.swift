@@ -4,8 +4,8 @@ import Synchronization
 import SystemKit
 import TestSupport
 
-/// A simulated clock: if nothing is ready, time jumps to the end of a wait. Actions scheduled for a time in between run
-/// on the way.
+/// A simulated clock: if nothing is ready in a wait, time jumps to its end. Actions that are scheduled for a time
+/// before run on the way.
 ///
 /// One thread, the leader, advances it. Others follow: they wait until their time has come, and time does not pass
 /// while they work.
@@ -30,12 +30,9 @@ final class TestClock: Sendable {
     private let state: Mutex<State>
     /// The thread that advances it.
     private let leader: Sleeper
-    private let idle: @Sendable () -> Void
 
-    /// - Parameter idle: called before time passes.
-    init(idle: @escaping @Sendable () -> Void = {}) throws {
+    init() throws {
         leader = try Sleeper()
-        self.idle = idle
         var state = State(now: Self.start)
         // Reserves memory, because later frames must not allocate.
         state.pauses.reserveCapacity(1 << 14)
@@ -53,16 +50,18 @@ final class TestClock: Sendable {
     /// Whether the leader waits without a time limit, and no event is pending.
     var isAsleep: Bool { leader.isAsleep }
 
-    /// Advances the time.
+    /// Advances the time, as work that takes long does. Actions that become due run in the leader's next wait.
     func pass(seconds: Double) { state.withLock { $0.now += UInt64(seconds * 1e9) } }
 
-    /// Runs an action at a time, on the leader's thread, while it waits.
+    /// Runs an action at a time, on the leader's thread, while it waits. Other threads may schedule one too, while the
+    /// leader waits without a time limit.
     func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) {
         state.withLock { state in
             // After earlier actions of the same time.
             let place = state.alarms.firstIndex { $0.time <= time } ?? state.alarms.count
             state.alarms.insert(Alarm(time: time, act: act), at: place)
         }
+        leader.wakeEvent.signal()
     }
 
     /// The leader's poll.
@@ -91,7 +90,6 @@ final class TestClock: Sendable {
                 if let alarm = next() { alarm.act() } else { leader.sleep(until: polled[0].fd) }
             }
         }
-        idle()
         let end = state.withLock { state -> UInt64 in
             state.pauses.append(milliseconds)
             return state.now + UInt64(milliseconds) * 1_000_000

@@ -1,6 +1,7 @@
 import CAllocations
-import CRival
+import COpenCVReference
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Frames
@@ -13,14 +14,14 @@ private func scene(_ layout: FrameLayout) -> Frame {
     var planar = Frame(
         FrameLayout(width: layout.width, height: layout.height, format: .i444, range: layout.range))
     var samples = planar.mutableBytes
-    var state: UInt64 = 7
+    var random = RepeatableGenerator(state: 7)
     for i in 0..<samples.count {
         let (x, y, plane) = (
             i % layout.width, i / layout.width % layout.height, Double(i / layout.width / layout.height)
         )
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
         let waves = 40 * sin(Double(x) / (9 + plane) + Double(y) / 15) + 25 * cos(Double(x) / 5 - Double(y) / 7)
-        samples[i] = UInt8(128 + waves + (2 * x + y > layout.width ? 30 : -30) + Double(state >> 33 & 7) - 3.5)
+        let noise = Double(random.next(below: 8)) - 3.5
+        samples[i] = UInt8(128 + waves + (2 * x + y > layout.width ? 30 : -30) + noise)
     }
     convert(planar, into: &frame)
     return frame
@@ -99,7 +100,7 @@ private let sizes: [((Int, Int), (Int, Int))] = [
         let samples = plane(source)
         let result = unsafe samples.withUnsafeBufferPointer { from in
             unsafe other.withUnsafeMutableBufferPointer { to in
-                unsafe crival_resize(
+                unsafe opencv_reference_resize(
                     from.baseAddress, CInt(size.0), CInt(size.1), size.0, to.baseAddress, CInt(target.0),
                     CInt(target.1))
             }
@@ -243,7 +244,8 @@ private let sizes: [((Int, Int), (Int, Int))] = [
             let result = unsafe samples.withUnsafeBufferPointer { from in
                 unsafe other.withUnsafeMutableBufferPointer { to in
                     unsafe numbers.withUnsafeBufferPointer {
-                        unsafe crival_warp(from.baseAddress, 121, 90, 121, $0.baseAddress, to.baseAddress, 200, 150)
+                        unsafe opencv_reference_warp(
+                            from.baseAddress, 121, 90, 121, $0.baseAddress, to.baseAddress, 200, 150)
                     }
                 }
             }

@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import Frames
 @testable import SystemKit
 
@@ -228,16 +230,6 @@ extension SIMD2<Double> {
     fileprivate var length: Double { (x * x + y * y).squareRoot() }
 }
 
-/// A linear congruential generator (Knuth's MMIX constants): the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state ^ state >> 33
-    }
-
+extension RepeatableGenerator {
     mutating func float(_ range: ClosedRange<Float>) -> Float { .random(in: range, using: &self) }
 }

@@ -1,4 +1,5 @@
 import CAllocations
+import TestSupport
 import Testing
 
 @testable import Frames
@@ -14,7 +15,7 @@ struct RasterizerTests {
 
     // MARK: Meshes
 
-    private static func vertex(_ place: SIMD2<Float>, _ generator: inout SeededGenerator) -> RasterVertex {
+    private static func vertex(_ place: SIMD2<Float>, _ generator: inout RepeatableGenerator) -> RasterVertex {
         RasterVertex(
             position: [place.x, place.y, generator.float(-2...2), 0],
             color: [
@@ -25,8 +26,9 @@ struct RasterizerTests {
     }
 
     /// Triangles with random vertices.
-    private static func mesh(_ sort: Sort, count: Int, _ generator: inout SeededGenerator) -> ([RasterVertex], [UInt16])
-    {
+    private static func mesh(_ sort: Sort, count: Int, _ generator: inout RepeatableGenerator) -> (
+        [RasterVertex], [UInt16]
+    ) {
         var corners: [RasterVertex] = []
         let origin = SIMD2(Float(region.x), Float(region.y))
         for _ in 0..<count {
@@ -70,7 +72,7 @@ struct RasterizerTests {
     }()
 
     private static let grain: Grain = {
-        var generator = SeededGenerator(5)
+        var generator = RepeatableGenerator(5)
         return Grain(samples: (0..<32 * 32).map { _ in UInt8.random(in: 90...160, using: &generator) }, sizeLog: 5)
     }()
 
@@ -155,7 +157,7 @@ struct RasterizerTests {
     @Test(arguments: Sort.allCases, InkSort.allCases)
     func `random triangles match a slow reference`(_ sort: Sort, _ ink: InkSort) {
         var fast = Rasterizer()
-        var generator = SeededGenerator(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
+        var generator = RepeatableGenerator(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
         var total = Difference()
         for round in 0..<4 {
             let (corners, triangles) = Self.mesh(sort, count: 24, &generator)
@@ -177,7 +179,7 @@ struct RasterizerTests {
     }
 
     /// A sheet of triangles that share vertices and edges, with displaced vertices.
-    private static func sheet(_ region: PixelRect, _ generator: inout SeededGenerator, tie: Bool) -> (
+    private static func sheet(_ region: PixelRect, _ generator: inout RepeatableGenerator, tie: Bool) -> (
         [RasterVertex], [UInt16]
     ) {
         let (columns, rows) = (9, 7)
@@ -216,7 +218,7 @@ struct RasterizerTests {
     @Test(arguments: [false, true], [0, 3])
     func `each sample on a shared edge belongs to one triangle`(_ tie: Bool, _ origin: Int) {
         var fast = Rasterizer()
-        var generator = SeededGenerator(11)
+        var generator = RepeatableGenerator(11)
         let region = PixelRect(x: origin, y: origin, width: 66, height: 50)
         var (most, left) = (0, 0)
         for _ in 0..<3 {
@@ -242,7 +244,7 @@ struct RasterizerTests {
     }
 
     @Test(arguments: [90, 7]) func `drawing in regions or bands gives the same picture`(_ band: Int) {
-        var generator = SeededGenerator(3)
+        var generator = RepeatableGenerator(3)
         var corners: [RasterVertex] = []
         for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &generator).0 }
         let triangles = (0..<UInt16(corners.count)).map { $0 }
@@ -285,7 +287,7 @@ struct RasterizerTests {
     }
 
     @Test func `pixels are the mean of their samples, and the buffers are reset afterwards`() {
-        var generator = SeededGenerator(8)
+        var generator = RepeatableGenerator(8)
         let region = PixelRect(x: 38, y: 22, width: 72, height: 54)
         var fast = Rasterizer()
         for ink in InkSort.allCases {
@@ -317,7 +319,7 @@ struct RasterizerTests {
     /// Sides of more than 170 pixels are split in the middle; the midpoints are snapped too, so seams and edges may
     /// move.
     @Test func `triangles too large for exact arithmetic differ at their edges only`() {
-        var generator = SeededGenerator(21)
+        var generator = RepeatableGenerator(21)
         var fast = Rasterizer()
         let region = PixelRect(x: 0, y: 0, width: 240, height: 160)
         var (otherwise, edges, all) = (0, 0, 0)
@@ -358,7 +360,7 @@ struct RasterizerTests {
     @Test func `no mesh, however invalid, crashes the program`() {
         var fast = Rasterizer()
         let odd: [Float] = [0, -0.0, 1e-30, 1e30, -1e30, .infinity, .nan, 19_999, -19_999, 3.4e38, 0.03125, 71]
-        var generator = SeededGenerator(2)
+        var generator = RepeatableGenerator(2)
         var corners: [RasterVertex] = []
         for _ in 0..<3000 {
             var numbers: [Float] = []
@@ -426,7 +428,7 @@ struct RasterizerTests {
     }
 
     @Test func `drawing allocates nothing once warm`() {
-        var generator = SeededGenerator(4)
+        var generator = RepeatableGenerator(4)
         let (corners, triangles) = Self.mesh(.large, count: 30, &generator)
         var fast = Rasterizer()
         var layer = LayerBuffer()

@@ -1,5 +1,6 @@
 import CAllocations
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Frames
@@ -17,11 +18,10 @@ private struct Scene {
         (self.width, self.height, self.pixelStride) = (width, height, pixelStride)
         // Bytes between samples are extreme, so that reading them is noticed.
         var samples = (0..<height * (width * pixelStride + 5)).map { UInt8(truncatingIfNeeded: $0 * 151) }
-        var state: UInt64 = 7
+        var random = RepeatableGenerator(state: 7)
         for y in 0..<height {
             for x in 0..<width {
-                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                let noise = Double(state >> 33 & 7) - 3.5
+                let noise = Double(random.next(below: 8)) - 3.5
                 let (u, v) = (Double(x) / Double(detail), Double(y) / Double(detail))
                 let waves = 40 * sin(u / 5 + v / 9) + 25 * cos(u / 3 - v / 4)
                 let edge = x * 2 + y > width ? 30.0 : -30

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Frames
@@ -8,11 +9,8 @@ private struct Grid {
     var triangles: [SIMD4<UInt8>] = []
 
     init(seed: UInt64, cells: Int = 6, side: Float = 17.3, from corner: Point = Point(9.7, 6.2), sprite: Float = 120) {
-        var state = seed &* 7_919 &+ 3
-        func draw() -> Float {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Float(state >> 40) / Float(1 << 24) - 0.5
-        }
+        var random = RepeatableGenerator(state: seed &* 7_919 &+ 3)
+        func draw() -> Float { Float(random.next() >> 40) / Float(1 << 24) - 0.5 }
         for y in 0...cells {
             for x in 0...cells {
                 let place = Point(Float(x), Float(y))

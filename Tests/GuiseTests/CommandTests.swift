@@ -84,6 +84,15 @@ struct CommandTests {
         }
     }
 
+    @Test(arguments: [(["faces.max"], "found one word"), (["a", "b", "c", "d"], "found 4 words")])
+    func `set says what it expects`(words: [String], found: String) {
+        #expect {
+            try SetCommand.parse(words)
+        } throws: { error in
+            SetCommand.message(for: error) == "expected: MASK OPTION VALUE, or KEY VALUE; \(found)"
+        }
+    }
+
     @Test func `the documentation names every command`() throws {
         let text = try String(contentsOfFile: Fixtures.inPackage("docs/usage.md"), encoding: .utf8)
         // Only the lines that show commands: prose has most of these words too.

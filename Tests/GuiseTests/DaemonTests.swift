@@ -494,6 +494,11 @@ import Track
         #expect(start.masks.map(\.mask) == ["blur", "crown", "pixelate"])
         #expect(start.masks.map(\.opacity) == [1, 1, 1])
         #expect(start.kept == ["blur"] && start.missing == ["veil"])
+        // A configuration may name it twice.
+        var half = MaskSelection("pixelate")
+        half.opacity = 0.5
+        let twice = HiddenState.Content(masks: [half, MaskSelection("pixelate")])
+        #expect(twice.keeping([faint], known: ["pixelate"]).masks.map(\.opacity) == [1])
     }
 
     @Test func `what hides, and a pause, are kept for the next process, whatever else can't be stored`() throws {

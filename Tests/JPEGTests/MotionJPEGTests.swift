@@ -36,9 +36,9 @@ struct MotionJPEGEncoderTests {
         #expect(try film(64, 48, frames: 41, rate: 20)?.count == 31 - 8)
         #expect(try film(64, 48, frames: 5, rate: 2)?.count == 31 - 8)
         #expect(try film(64, 48, frames: 50, rate: 1, luma: { _ in 90 })?.count == 300)
-        let slow = try #require(try film(64, 48, frames: 60, rate: 30))
+        let halved = try #require(try film(64, 48, frames: 60, rate: 30))
         // Every second frame, from the ninth on.
-        #expect(try levels(slow).prefix(14).elementsEqual((8..<22).map { 40 + 2 * $0 }) { abs($0 - $1) <= 1 })
+        #expect(try levels(halved).prefix(14).elementsEqual((8..<22).map { 40 + 2 * $0 }) { abs($0 - $1) <= 1 })
     }
 
     @Test func `what is not longer than a second is no clip`() throws {
@@ -78,11 +78,11 @@ struct MotionJPEGTests {
         let film = try Films.plain([50, 60, 70])
         let one = try Films.plain([50])
         var progressive = film
-        var ranged = film
+        var subsampled = film
         for at in film.indices.dropLast() where film[at] == 0xFF && film[at + 1] == 0xC0 {
             progressive[at + 1] = 0xC2
             // Columns and rows of samples of luma.
-            ranged[at + 11] = 0x21
+            subsampled[at + 11] = 0x21
         }
         let cases: [([UInt8], String)] = [
             ([], "picture 1 is cut off"), (Array("no picture".utf8), "picture 1 is no JPEG"),
@@ -91,7 +91,7 @@ struct MotionJPEGTests {
             (film + (try Films.plain([50], width: 66)), "picture 4 has another size"),
             (Array(repeatElement(one, count: 401).joined()), "more than 400 pictures"),
             (try Films.plain([50], width: 962), "has 962x48 pixels"), (progressive, "picture 1 is not a baseline"),
-            (ranged, "picture 1 is not 4:2:0"), ([UInt8](repeating: 0, count: 64 << 20 + 1), "larger than 64 MiB"),
+            (subsampled, "picture 1 is not 4:2:0"), ([UInt8](repeating: 0, count: 64 << 20 + 1), "larger than 64 MiB"),
         ]
         for (bytes, reason) in cases {
             let problem = problem(bytes)
@@ -104,7 +104,7 @@ struct MotionJPEGTests {
     @Test func `pictures of any bytes are refused or decoded, and nothing is read beyond them`() throws {
         let film = try Films.plain([50, 90, 70, 120], width: 48, height: 32)
         let decoder = try JPEGDecoder()
-        var random = Lot(state: 7)
+        var random = RepeatableGenerator(state: 7)
         var (refused, decoded, undecoded) = (0, 0, 0)
         for round in 0..<4000 {
             var bytes = film
@@ -130,15 +130,5 @@ struct MotionJPEGTests {
             }
         }
         #expect(refused > 100 && decoded > 100 && undecoded > 100, "\(refused) \(decoded) \(undecoded)")
-    }
-
-    /// Numbers that are the same in each run.
-    private struct Lot {
-        var state: UInt64
-
-        mutating func next(below limit: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(state >> 33) % max(1, limit)
-        }
     }
 }

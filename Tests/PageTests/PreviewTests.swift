@@ -144,6 +144,30 @@ import Track
         }
     }
 
+    @Test func `the faces of a viewer who left are not stored with the next viewer's picture`() async throws {
+        let shared = Mutex<Preview?>(nil)
+        var options = Preview.StreamOptions()
+        options.picture = .before
+        let views = Atomic<Int>(0)
+        // Both viewers fetch a picture at once, the first one with a face.
+        let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) { [options] in
+            let isFirst = views.add(1, ordering: .relaxed).newValue == 1
+            guard let preview = shared.withLock({ $0 }) else { return }
+            let frame = Frame(preview.layout)
+            preview.update(.before, frame.view, faces: isFirst ? [Face.mean] : [], isPlaceholder: false, at: 1)
+            var number = 0
+            #expect(throws: Never.self) { try preview.encode(options, &number) }
+        }
+        shared.withLock { $0 = preview }
+        do {
+            let viewer = Preview.Viewer(preview, options)
+            withExtendedLifetime(viewer) {}
+        }
+        let portrait = try await preview.portrait(within: .milliseconds(200))
+        #expect(portrait == nil)
+        shared.withLock { $0 = nil }
+    }
+
     @Test func `a frame that is handed over allocates nothing once warm`() async throws {
         let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
         let frame = Frame(preview.layout)

@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Capture
 import Foundation
 import Frames
@@ -99,7 +99,7 @@ import Testing
     @Test func `following a face`() throws {
         let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         let file = try catalog.entry(.face).path
-        let rival = try #require(OpenCVCascade([UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))))
+        let reference = try #require(OpenCVCascade([UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))))
         var tracker = Tracker(
             try FaceDetector(
                 catalog: catalog, landmarks: LandmarkModel.debianPath,
@@ -118,7 +118,7 @@ import Testing
                     for x in 0..<luma.width { picture.pixels.append(luma.samples[y * luma.rowStride + x]) }
                 }
                 theirs.append(
-                    best(1, runs: 1) { _ = rival.judge(picture, step: 1.1, minSize: 30, maxSize: picture.height) })
+                    best(1, runs: 1) { _ = reference.judge(picture, step: 1.1, minSize: 30, maxSize: picture.height) })
             }
             guard isFrame else { break }
         }

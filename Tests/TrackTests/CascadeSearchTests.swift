@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Frames
 import Testing
 
@@ -16,7 +16,7 @@ struct CascadeSearchTests {
     @Test(arguments: [21, 26, 33, 40, 55, 79])
     func `a scaled picture gives OpenCV's windows`(window: Int) throws {
         // Only the first four stages, so that many windows pass.
-        let part = OpenCVData.cut(try OpenCVData.read("haarcascade_frontalface_alt2"), stages: 4)
+        let part = try OpenCVData.cut(OpenCVData.read("haarcascade_frontalface_alt2"), stages: 4)
         let cascade = try Cascade(xml: part.span, file: "alt2")
         let other = try #require(OpenCVCascade(part))
         // One size: the second step of the search, since OpenCV starts at the trained window.

@@ -1,9 +1,10 @@
-import CRival
+import COpenCVReference
 import Foundation
 import Frames
 import Synchronization
 import SystemKit
 import TestSupport
+import Testing
 
 @testable import Track
 
@@ -28,11 +29,8 @@ struct Gray {
 
     /// Blobs, edges, noise and a flat corner, so that windows reach many different stages.
     static func synthetic(width: Int, height: Int, seed: UInt64) -> Gray {
-        var state = seed
-        func random(_ limit: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int((state >> 33) % UInt64(limit))
-        }
+        var generator = RepeatableGenerator(state: seed)
+        func random(_ limit: Int) -> Int { generator.next(below: limit) }
         var values = [Int](repeating: 128, count: width * height)
         for _ in 0..<60 {
             let (cx, cy) = (random(width), random(height))
@@ -67,38 +65,34 @@ enum OpenCVData {
     }
 
     /// The file with only its first stages, so that results are visible at each stage.
-    static func cut(_ xml: [UInt8], stages: Int) -> [UInt8] {
-        let text = String(decoding: xml, as: UTF8.self)
-        var parts = text.components(separatedBy: "</weakClassifiers></_>")
-        guard parts.count > stages + 1, let end = parts.removeLast().range(of: "</stages>") else { return xml }
-        let tail = text.components(separatedBy: "</weakClassifiers></_>").last ?? ""
-        return [UInt8](
-            (parts[0..<stages].joined(separator: "</weakClassifiers></_>") + "</weakClassifiers></_>"
-                + tail[end.lowerBound...]).utf8)
-    }
-
-    static func path(_ name: String) -> String {
-        folder + (name.hasPrefix("lbp") ? "lbpcascades/" : "haarcascades/") + name + ".xml"
+    static func cut(_ xml: [UInt8], stages: Int) throws -> [UInt8] {
+        let stageEnd = "</weakClassifiers></_>"
+        let parts = String(decoding: xml, as: UTF8.self).components(separatedBy: stageEnd)
+        // The last part follows the last stage.
+        let rest = try #require(parts.last)
+        let end = try #require(rest.range(of: "</stages>"), "the file's stages end")
+        try #require((1..<parts.count).contains(stages), "the file has \(parts.count - 1) stages")
+        return [UInt8]((parts[..<stages].joined(separator: stageEnd) + stageEnd + rest[end.lowerBound...]).utf8)
     }
 }
 
 /// OpenCV's classifier for comparison.
 @safe final class OpenCVCascade {
     private let handle: OpaquePointer
-    private var windows = [crival_window](repeating: crival_window(), count: 1 << 20)
+    private var windows = [opencv_reference_window](repeating: opencv_reference_window(), count: 1 << 20)
 
     init?(_ xml: [UInt8]) {
         guard let scratch = try? ScratchFolder(), let path = try? scratch.write(Data(xml), "cascade.xml") else {
             return nil
         }
-        guard let handle = unsafe crival_cascade_open(path, nil, 0) else { return nil }
+        guard let handle = unsafe opencv_reference_cascade_open(path, nil, 0) else { return nil }
         unsafe self.handle = handle
     }
 
-    deinit { unsafe crival_cascade_close(handle) }
+    deinit { unsafe opencv_reference_cascade_close(handle) }
 
-    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<crival_window> {
-        let count = unsafe crival_cascade_windows(
+    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<opencv_reference_window> {
+        let count = unsafe opencv_reference_cascade_windows(
             handle, picture.pixels, Int32(picture.width), Int32(picture.height), picture.width, step, Int32(minSize),
             Int32(maxSize), &windows, Int32(windows.count), nil, 0)
         return windows[0..<max(0, Int(count))]
@@ -131,7 +125,7 @@ enum LabelledPhotos {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let scale = height.map { ["-vf", "scale=-2:\($0)"] } ?? []
         process.arguments =
-            ["ffmpeg", "-v", "error", "-i", path] + scale + [
+            ["ffmpeg", "-v", "error", "-nostdin", "-i", path] + scale + [
                 "-pix_fmt", "gray", "-c:v", "pgm", "-f", "image2pipe", "-",
             ]
         let pipe = Pipe()

@@ -1,4 +1,4 @@
-import CRival
+import COpenCVReference
 import Foundation
 import Frames
 import Testing
@@ -25,7 +25,7 @@ struct CascadeTests {
         // Not 1: OpenCV's code for a flat window is the code for having passed one stage.
         let depths = thorough ? [2, 3, 4, 6, 9, 13, 17, stages] : [2, 6, stages]
         for depth in Set(depths).sorted() where depth <= stages {
-            let part = OpenCVData.cut(xml, stages: depth)
+            let part = try OpenCVData.cut(xml, stages: depth)
             let cascade = try Cascade(xml: part.span, file: name)
             let other = try #require(OpenCVCascade(part))
             for picture in pictures {
@@ -53,7 +53,7 @@ struct CascadeTests {
         let columns = picture.width - w + 1
         guard let last = cascade.stages.last else { return ours.count }
         var (count, seen) = (0, Set<Int>())
-        func check(_ window: crival_window, _ x: Int, _ y: Int) {
+        func check(_ window: opencv_reference_window, _ x: Int, _ y: Int) {
             let at = (Int(window.y) + y) * columns + Int(window.x) + x
             guard seen.insert(at).inserted else { return }
             let same = Int(ours[at].passed) == cascade.stageCount

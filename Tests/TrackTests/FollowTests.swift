@@ -56,10 +56,10 @@ extension Gray {
 
     /// With a camera's noise: the sum of three random numbers, at most `3 * step`.
     fileprivate func noisy(step: Int, seed: Int) -> Gray {
-        var (out, state) = (self, UInt64(seed) &* 77_777_777 &+ 5)
+        var (out, random) = (self, RepeatableGenerator(state: UInt64(seed) &* 77_777_777 &+ 5))
         for i in out.pixels.indices {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let draws = Int(state >> 60) % (2 * step + 1) + Int(state >> 50 & 15) % (2 * step + 1)
+            let bits = random.next()
+            let draws = Int(bits >> 60) % (2 * step + 1) + Int(bits >> 50 & 15) % (2 * step + 1)
             out.pixels[i] = UInt8(max(0, min(255, Int(pixels[i]) + draws - 2 * step)))
         }
         return out

@@ -17,7 +17,8 @@ private enum Real {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "ffmpeg", "-v", "quiet", "-i", "\(data)/\(name)", "-frames:v", "1", "-pix_fmt", "gray", "-f", "rawvideo",
+            "ffmpeg", "-v", "quiet", "-nostdin", "-i", "\(data)/\(name)", "-frames:v", "1", "-pix_fmt", "gray", "-f",
+            "rawvideo",
             "-",
         ]
         let pipe = Pipe()

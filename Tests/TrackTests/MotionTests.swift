@@ -1,4 +1,5 @@
 import Frames
+import TestSupport
 import Testing
 
 @testable import Track
@@ -13,10 +14,9 @@ private func wall(_ width: Int, _ height: Int, square: PixelRect? = nil, noise: 
         }
     }
     guard noise > 0 else { return picture }
-    var state = seed
+    var random = RepeatableGenerator(state: seed)
     for i in picture.pixels.indices {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        picture.pixels[i] += UInt8(Int(state >> 33) % (2 * noise + 1))
+        picture.pixels[i] += UInt8(random.next(below: 2 * noise + 1))
     }
     return picture
 }

@@ -41,7 +41,7 @@ struct BackgroundLayer: PictureLayer {
         case clip(BackgroundClip)
     }
 
-    /// Whether nothing of the room is left.
+    /// Whether it hides the room.
     private var hidesRoom: Bool {
         switch content {
         case .backgrounds(let backgrounds): backgrounds[0].hidesRoom

@@ -29,7 +29,8 @@ struct SetCommand: ParsableCommand {
 
     func validate() throws {
         guard what.count == 2 || what.count == 3 else {
-            throw ValidationError("wanted: MASK OPTION VALUE, or KEY VALUE; found \(what.count) words")
+            let count = what.count == 1 ? "one word" : "\(what.count) words"
+            throw ValidationError("expected: MASK OPTION VALUE, or KEY VALUE; found \(count)")
         }
     }
 

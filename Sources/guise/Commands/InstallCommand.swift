@@ -17,7 +17,7 @@ struct InstallOptions: ParsableArguments {
             throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
         var options = Installer.Options()
-        (options.isDryRun, options.hasModule, options.hasEdited) = (dryRun, !noModule, force)
+        (options.isDryRun, options.includesModule, options.force) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
             print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { confirm($0) } : nil,

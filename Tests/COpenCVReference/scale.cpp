@@ -1,9 +1,9 @@
-#include "CRival.h"
+#include "COpenCVReference.h"
 
 #include <opencv2/imgproc.hpp>
 
-int crival_resize(const uint8_t *source, int width, int height, size_t stride, uint8_t *target, int target_width,
-                  int target_height) try {
+int opencv_reference_resize(const uint8_t *source, int width, int height, size_t stride, uint8_t *target,
+                            int target_width, int target_height) try {
     // OpenCV takes const pictures through a non-const header; it does not write to them.
     const cv::Mat in(height, width, CV_8UC1, const_cast<uint8_t *>(source), stride);
     cv::Mat out(target_height, target_width, CV_8UC1, target);
@@ -14,8 +14,8 @@ int crival_resize(const uint8_t *source, int width, int height, size_t stride, u
     return -1;
 }
 
-int crival_warp(const uint8_t *source, int width, int height, size_t stride, const double map[6], uint8_t *target,
-                int target_width, int target_height) try {
+int opencv_reference_warp(const uint8_t *source, int width, int height, size_t stride, const double map[6],
+                          uint8_t *target, int target_width, int target_height) try {
     const cv::Mat in(height, width, CV_8UC1, const_cast<uint8_t *>(source), stride);
     cv::Mat out(target_height, target_width, CV_8UC1, target);
     const cv::Mat matrix(2, 3, CV_64F, const_cast<double *>(map));

@@ -1,11 +1,11 @@
-#include "CRival.h"
+#include "COpenCVReference.h"
 
 #include <cstdio>
 #include <memory>
 #include <opencv2/objdetect.hpp>
 #include <vector>
 
-struct crival_cascade {
+struct opencv_reference_cascade {
     cv::CascadeClassifier classifier;
     // Kept between calls, so that a search does not reallocate them.
     std::vector<cv::Rect> boxes;
@@ -21,8 +21,8 @@ static void say(char *error, size_t size, const char *text) {
     if (error && size) std::snprintf(error, size, "%s", text);
 }
 
-struct crival_cascade *crival_cascade_open(const char *path, char *error, size_t error_size) try {
-    auto cascade = std::make_unique<crival_cascade>();
+struct opencv_reference_cascade *opencv_reference_cascade_open(const char *path, char *error, size_t error_size) try {
+    auto cascade = std::make_unique<opencv_reference_cascade>();
     if (!cascade->classifier.load(path)) {
         say(error, error_size, "not a cascade that OpenCV can read");
         return nullptr;
@@ -36,11 +36,12 @@ struct crival_cascade *crival_cascade_open(const char *path, char *error, size_t
     return nullptr;
 }
 
-void crival_cascade_close(struct crival_cascade *cascade) { delete cascade; }
+void opencv_reference_cascade_close(struct opencv_reference_cascade *cascade) { delete cascade; }
 
-int crival_cascade_windows(struct crival_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
-                            double step, int min_size, int max_size, struct crival_window *windows, int capacity,
-                            char *error, size_t error_size) try {
+int opencv_reference_cascade_windows(struct opencv_reference_cascade *cascade, const uint8_t *luma, int width,
+                                     int height, size_t stride, double step, int min_size, int max_size,
+                                     struct opencv_reference_window *windows, int capacity, char *error,
+                                     size_t error_size) try {
     // OpenCV takes const pictures through a non-const header; it does not write to them.
     const cv::Mat picture(height, width, CV_8UC1, const_cast<uint8_t *>(luma), stride);
     cascade->classifier.detectMultiScale(picture, cascade->boxes, cascade->counts, cascade->sums, step, 0, 0,
