@@ -168,9 +168,21 @@ public final class ControlServer: Sendable {
         }
     }
 
+    /// Adds a client. If all places are taken, it gets that of the client that has been silent for the longest and
+    /// waits for nothing, so that connections which a program forgets keep nobody out.
     private func addClient(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
         count += 1
         var client = Client(descriptor, number: count, closeTimeout: closeTimeout)
+        if clients.count >= ControlLimits.maxClients,
+            let idle = clients.indices.filter({ clients[$0].isIdle }).min(by: {
+                clients[$0].lastReceived < clients[$1].lastReceived
+            })
+        {
+            clients[idle].enqueueError(
+                nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are connected, this one idly"))
+            clients[idle].send()
+            clients.remove(at: idle).closeSocket()
+        }
         if clients.count >= ControlLimits.maxClients {
             client.enqueueError(
                 nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are already connected"))
@@ -249,6 +261,8 @@ private struct Client {
     /// True if nothing more is read from or sent to this client.
     private(set) var isClosed = false
     private var received: [UInt8] = []
+    /// When bytes were last received, or else when it connected: nanoseconds of the monotonic clock.
+    private(set) var lastReceived = monotonicTime()
     /// The number of bytes at the start of `received` that contain no newline.
     private var searched = 0
     private var isSkipping = false
@@ -266,6 +280,11 @@ private struct Client {
     }
 
     var isClosing: Bool { closeDeadline != nil }
+
+    /// Whether nothing is under way: no request, no reply, no subscription.
+    var isIdle: Bool {
+        topics.isEmpty && pendingReplies == 0 && received.isEmpty && waiting.isEmpty && !isSkipping && !isClosing
+    }
 
     /// The events to poll for.
     var pollRequest: pollfd {
@@ -287,6 +306,7 @@ private struct Client {
             unsafe clinux_read(descriptor, $0.baseAddress?.advanced(by: before), chunk)
         }
         received.removeLast(chunk - max(0, count))
+        if count > 0 { lastReceived = monotonicTime() }
         switch count {
         case 0: hasEnded = true
         case -Int(EAGAIN): break

@@ -21,6 +21,10 @@ struct RequestAuthorizer: Sendable {
     let token: @Sendable (_ authorization: String?) -> [UInt8]?
 
     func decide(_ request: HTTPRequest) -> Decision {
+        // RFC 9112 (3.2) forbids a second host. Of other headers the first and the last one are trusted by different
+        // programs.
+        guard ["Host", "Origin", "Sec-Fetch-Site", "Authorization"].allSatisfy({ request.headers[$0].count <= 1 })
+        else { return .forbidden("A header is repeated.") }
         func header(_ name: String) -> String? { request.headers.first(name: name) }
         guard let host = header("Host")?.lowercased(), ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host)
         else { return .forbidden("The request's host name is not this page's.") }

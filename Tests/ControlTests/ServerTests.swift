@@ -204,15 +204,32 @@ import Testing
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
         let fixture = try ServerFixture()
         var clients = try (0..<64).map { _ in try fixture.raw() }
-        // Each is accepted before the next one connects.
-        write(clients[63], "{\"request\": \"next\"}\n")
-        _ = read(clients[63], lines: 1)
+        for client in clients {
+            write(client, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
+            _ = read(client, lines: 1)
+        }
         let more = try fixture.raw()
         #expect(read(more, lines: 1).first?.contains("too-many-clients") == true)
         close(more)
         close(clients.removeLast())
         #expect(fixture.askPatiently(JSON(["request": "toggle", "mask": "a"])) != nil, "there is room for one again")
         for descriptor in clients { close(descriptor) }
+    }
+
+    @Test func `the client that is idle for the longest makes room for a new one`() throws {
+        let fixture = try ServerFixture()
+        let clients = try (0..<64).map { _ in try fixture.raw() }
+        defer { for descriptor in clients { close(descriptor) } }
+        // The first one is the oldest, but the last that asked.
+        for client in clients.reversed() {
+            write(client, "{\"request\": \"next\"}\n")
+            _ = read(client, lines: 1)
+        }
+        var more = try fixture.client()
+        _ = try more.perform(JSON(["request": "toggle", "mask": "a"]), within: timeout)
+        #expect(readAll(clients[63]).contains("too-many-clients"))
+        write(clients[0], "{\"request\": \"next\"}\n")
+        #expect(read(clients[0], lines: 1).first?.contains("error") == false)
     }
 
     @Test func `clients that connect, ask and leave in large numbers leave nothing open`() throws {

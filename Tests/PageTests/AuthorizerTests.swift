@@ -63,6 +63,16 @@ struct AuthorizerTests {
         for path in ["/", "/stream", "/socket", "/page.js"] { #expect(isForbidden(decide(headers, path: path))) }
     }
 
+    @Test(arguments: ["Host", "Origin", "Sec-Fetch-Site", "Authorization"])
+    func `a header that decides may not be repeated`(name: String) {
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/stream")
+        let headers = own.merging(["Origin": "http://127.0.0.1:8787", "Sec-Fetch-Site": "same-origin"]) { $1 }
+        for (name, value) in headers { head.headers.add(name: name, value: value) }
+        #expect(authorizer.decide(HTTPRequest(head)) == .authorized(token: [1]))
+        head.headers.add(name: name, value: headers[name] ?? "")
+        #expect(isForbidden(authorizer.decide(HTTPRequest(head))))
+    }
+
     @Test func `requests that change something need the page's own origin`() {
         for path in ["/face", "/photo", "/photo/faces", "/corrections"] {
             #expect(isForbidden(decide(own, path: path, method: .POST)))
