@@ -88,6 +88,8 @@ public struct FileSink: FrameSink, ~Copyable {
         }
     }
 
+    /// The file's path while it is written.
+    public var partPath: String { "\(folder.path)/\(part)" }
     /// Whether the file is a photo, which contains one frame.
     var isPhoto: Bool { kind.isPhoto }
     /// Whether the format can contain sound.

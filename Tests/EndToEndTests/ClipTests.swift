@@ -20,6 +20,17 @@ extension EndToEnd {
             try scratch.shell("ffprobe -v error -show_entries stream=codec_type,codec_name -of csv=p=0 \(name)")
         }
 
+        @Test(arguments: [SIGINT, SIGTERM])
+        func `an interrupt leaves no part of the clip behind`(signal: Int32) throws {
+            try scratch.make("long.mp4", "-f lavfi -i testsrc=s=640x480:r=30:d=120 -c:v libx264 -preset ultrafast")
+            let before = scratch.names()
+            let running = try Running(["apply", "long.mp4", "-o", "out.mp4", "--mask", "tiger"], in: scratch)
+            while scratch.names() == before, !running.hasEnded { usleep(1000) }
+            running.send(signal: signal)
+            #expect(running.wait().code != 0)
+            #expect(scratch.names() == before)
+        }
+
         @Test func `a clip keeps its size, its number of frames and its sound, and wears the mask throughout`() throws {
             try makeClip("in.mp4", "-c:v libx264 -c:a aac")
             let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4", "--mask", "santa-hat")

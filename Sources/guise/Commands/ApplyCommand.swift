@@ -44,6 +44,7 @@ struct ApplyCommand: ParsableCommand {
     }
 
     func run() throws {
+        let interruption = try Interruption()
         let context = try AppContext()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
@@ -52,6 +53,7 @@ struct ApplyCommand: ParsableCommand {
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
             overwrites: overwrite || mayReplace())
+        interruption.removesFile(sink.partPath)
         let placeholder =
             pipeline.isCovering
             ? Placeholder(
