@@ -25,7 +25,7 @@ extension EndToEnd {
             try scratch.make("long.mp4", "-f lavfi -i testsrc=s=640x480:r=30:d=120 -c:v libx264 -preset ultrafast")
             let before = scratch.names()
             let running = try Running(["apply", "long.mp4", "-o", "out.mp4", "--mask", "tiger"], in: scratch)
-            while scratch.names() == before, !running.hasEnded { usleep(1000) }
+            while scratch.names() == before, running.isRunning { usleep(1000) }
             running.send(signal: signal)
             #expect(running.wait().code != 0)
             #expect(scratch.names() == before)
