@@ -10,8 +10,8 @@ let socket = null;
 let lastID = 0;
 let pause = 0;
 let timer = 0;
-/// The number of attempts to connect, begun or scheduled. Only the last one counts: a new link may come during another's
-/// handshake.
+/// The number of attempts to connect, begun or scheduled. Only the last one counts: a new link may come during
+/// another's handshake.
 let attempts = 0;
 
 /// The state of the connection: "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor"

@@ -1,12 +1,14 @@
 import Engine
 import Glibc
+import Publish
 import Synchronization
 import SystemKit
 
-/// Ends a command that writes a file on SIGINT or SIGTERM, without leaving a part of the file behind. After SIGHUP, which
-/// `nohup` ignores, the file is completed.
+/// Ends a command that writes a file on SIGINT or SIGTERM, without leaving a part of the file behind. After SIGHUP,
+/// which `nohup` ignores, the file is completed.
 final class Interruption: Sendable {
     private let signals: Signals
+    /// The file that is removed then.
     private let path = Mutex<String?>(nil)
 
     /// Waits for the signals, on a thread of its own.
@@ -28,6 +30,12 @@ final class Interruption: Sendable {
         }
     }
 
-    /// Names the file that is removed then, which must be one that nobody else can guess.
-    func removesFile(_ path: String) { self.path.withLock { $0 = path } }
+    /// Starts to write a file. A signal waits until its name while it is written is known.
+    func open(_ sink: () throws -> FileSink) rethrows -> FileSink {
+        try path.withLock { path in
+            let sink = try sink()
+            path = sink.partPath
+            return sink
+        }
+    }
 }

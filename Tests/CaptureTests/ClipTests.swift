@@ -298,7 +298,9 @@ import Testing
             png = open('\(try scratch.testPicture("small.png"))', 'rb').read()
             packer = zlib.compressobj(9, wbits=-15)
             piece = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
-            long = b'\\x78\\x9c' + 700 * piece + packer.flush() + zlib.adler32(bytes(700 << 20)).to_bytes(4, 'big')
+            check, many = 1, 2000
+            for _ in range(many): check = zlib.adler32(bytes(1 << 20), check)
+            long = b'\\x78\\x9c' + many * piece + packer.flush() + check.to_bytes(4, 'big')
             open('bomb.png', 'wb').write(png[:33] + chunk(b'zTXt', b'Comment\\0\\0' + long) + png[33:])
             END
             ffmpeg -v error -f lavfi -i color=red:s=1000x900 -frames:v 1 -c:v libwebp -lossless 1 large.webp

@@ -50,10 +50,12 @@ struct ApplyCommand: ParsableCommand {
         let isPhoto = clip.isPhoto
         let selections = self.masks.isEmpty ? context.configuration.masks : self.masks.map { MaskSelection($0) }
         var pipeline = try makePipeline(for: clip, wearing: selections, context)
-        var sink = try FileSink(
-            path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
-            overwrites: overwrite || mayReplace())
-        interruption.removesFile(sink.partPath)
+        let overwrites = overwrite || mayReplace()
+        var sink = try interruption.open {
+            try FileSink(
+                path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
+                overwrites: overwrites)
+        }
         let placeholder =
             pipeline.isCovering
             ? Placeholder(
