@@ -198,10 +198,10 @@ package struct Pipeline: ~Copyable {
         tracker.apply(wanted)
         tracker.isThorough = isThorough
         switch search {
-        case .following: tracker.update(view.luma, at: time.seconds)
+        case .following: tracker.update(view.luma, chroma: view.chroma, at: time.seconds)
         // To hide faces, all of them must be found first.
         case .prompt:
-            tracker.update(view.luma, at: time.seconds, defersSearch: !isThorough)
+            tracker.update(view.luma, chroma: view.chroma, at: time.seconds, defersSearch: !isThorough)
         case .whole:
             tracker.searchWhole(view.luma)
             unusedCorrections = tracker.correct(corrections)

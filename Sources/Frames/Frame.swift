@@ -101,6 +101,50 @@ public struct FrameView: ~Escapable {
                 pixelStride: site.step, rowStride: site.stride)
         }
     }
+
+    /// The chroma samples alone, without a copy; nil for gray.
+    public var chroma: ChromaView? {
+        @_lifetime(copy self) get {
+            guard let sites = layout.chroma else { return nil }
+            let shift = layout.format.chromaShift
+            return ChromaView(
+                samples: bytes, width: (layout.width + shift.x) >> shift.x,
+                height: (layout.height + shift.y) >> shift.y,
+                u: sites.u, v: sites.v)
+        }
+    }
+}
+
+/// The chroma of a picture, of fewer samples than luma in most formats.
+public struct ChromaView: ~Escapable {
+    /// The bytes that hold the samples.
+    public let samples: Span<UInt8>
+    /// The number of samples across.
+    public let width: Int
+    /// The number of samples down.
+    public let height: Int
+    /// The positions of U in `samples`.
+    public let u: SampleSite
+    /// The positions of V in `samples`.
+    public let v: SampleSite
+
+    /// A view of a picture's chroma.
+    /// - Precondition: the last samples of the last row are within `samples`.
+    @_lifetime(copy samples)
+    public init(samples: Span<UInt8>, width: Int, height: Int, u: SampleSite, v: SampleSite) {
+        func last(_ site: SampleSite) -> Int { site.offset + (height - 1) * site.stride + (width - 1) * site.step }
+        precondition(
+            width > 0 && height > 0 && samples.count > max(last(u), last(v)),
+            "too few samples for this size and these strides")
+        self.samples = samples
+        (self.width, self.height) = (width, height)
+        (self.u, self.v) = (u, v)
+    }
+
+    /// U and V of a sample.
+    public func sample(x: Int, y: Int) -> SIMD2<Int> {
+        SIMD2(Int(samples[u.offset + y * u.stride + x * u.step]), Int(samples[v.offset + y * v.stride + x * v.step]))
+    }
 }
 
 /// The luma of a picture: sample (x, y) is `samples[y * rowStride + x * pixelStride]`.

@@ -7,6 +7,11 @@ import Frames
 /// composition and light. So small windows of the grid are compared one by one, by correlation, which ignores
 /// brightness and contrast, and each counts the same, however strong its edges are. Windows that are plain in both
 /// frames say nothing, nor do black bars beside or above the scene.
+///
+/// If another person sits before the same wall, most of the picture stays as it was. So it is a cut too if a part of
+/// the size of a head and shoulders becomes something that nothing near it in the frame before explains. What moved is
+/// still there, some cells away, and in sum the part has kept its brightness and colours; a hand before the camera
+/// changes them all the same way.
 struct SceneCut: ~Copyable {
     /// How a frame differs from those before it.
     enum Change {
@@ -37,8 +42,35 @@ struct SceneCut: ~Copyable {
     /// The range of grey levels in a row or column of the grid that is a bar.
     private static let barRange: Float = 2
 
+    /// The difference of a cell's mean above which it counts as changed at all: more than by noise and small movements.
+    private static let changed: Float = 8
+    /// The mean correlation of a window and its neighbours above which another frame explains them. Higher than for
+    /// the whole picture: of so few windows at so many places some are alike by chance.
+    private static let explained: Float = 0.5
+    /// The number of changed cells below which windows are not compared. Between two people more than 130 change; in
+    /// most frames of a call fewer do, and cost little.
+    private static let leastChanged = 2 * person
+    /// Cells from a window to its furthest neighbour: together they are as wide as a head.
+    private static let reach = 2
+    /// The variance of a window's cells above which it shows an edge, also in a bad light.
+    private static let clear: Float = 64
+    /// The number of windows, clear in both frames and not explained, that are another person.
+    private static let person = fewest
+    /// Their share of all windows that are not explained. Behind a hand it is lower: a hand is smooth, and a wall too.
+    private static let clearShare: Float = 0.3
+    /// The mean change of the part's cells in luma or chroma, as a share of their mean absolute change. What moves is
+    /// below the range, what covers above it.
+    private static let imbalance: Range<Float> = 0.2..<0.975
+    /// The least mean absolute change that is divided by: below it there is mostly noise.
+    private static let leastChange: Float = 4
+    /// How many times as much must change as in the two frames before: movement lasts, and cameras repeat frames.
+    private static let sudden = 3
+
     private var last = [Float](repeating: 0, count: columns * rows)
     private var fresh = [Float](repeating: 0, count: columns * rows)
+    /// The means of U and V, doubled: chroma differs less than luma between clothes, skin, hair and wall.
+    private var lastChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
+    private var freshChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
     private var size = (width: 0, height: 0)
     /// Two frames from longer ago, and the number of frames since the newer one.
     private var (newer, older) = (
@@ -47,23 +79,52 @@ struct SceneCut: ~Copyable {
     private var age = 0
     /// The number of frames between those two: longer than a dissolve mostly takes.
     private static let interval = 15
+    /// The number of clear windows whose place in the frame before does not explain them, in each of the last frames.
+    private var changes = (newest: 0, last: 0, oldest: 0)
+    /// The windows at their place in the frame before, and at another place that was tried. `best` is the highest
+    /// correlation of the places, with the neighbours'.
+    private var still = Windows()
+    private var moved = Windows()
+    private var best = [Float](repeating: 0, count: columns * rows)
+    /// Cells near windows that are not explained.
+    private var isInPart = [Bool](repeating: false, count: columns * rows)
+
+    /// The windows of two frames by their middle cell.
+    private struct Windows: ~Copyable {
+        /// The correlation, and 1; both zero for a window that is plain or lies in or beside a bar.
+        var correlations = [SIMD2<Float>](repeating: .zero, count: columns * rows)
+        /// Sums of these over the neighbours above and below.
+        var sums = [SIMD2<Float>](repeating: .zero, count: columns * rows)
+        /// Whether the window shows an edge in both frames.
+        var isClear = [Bool](repeating: false, count: columns * rows)
+    }
 
     init() {}
 
     /// Compares the next frame with those before it; the first frame of a size with none.
-    /// - Parameter detectsGradual: whether to compare it with a frame of longer ago too.
-    mutating func update(_ luma: borrowing LumaView, detectsGradual: Bool) -> Change {
+    /// - Parameters:
+    ///   - chroma: nil for a gray picture.
+    ///   - detectsGradual: whether to compare it with a frame of longer ago too.
+    mutating func update(
+        _ luma: borrowing LumaView, chroma: ChromaView? = nil, detectsGradual: Bool
+    ) -> Change {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return .none }
         swap(&last, &fresh)
+        swap(&lastChroma, &freshChroma)
         measure(luma)
+        measure(chroma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
         var change = Change.none
         if !isFirst && !isAlike(last) {
             change = .cut
+            changes = (0, 0, 0)
+        } else if !isFirst && hasReplaced() {
+            change = .cut
         } else if !isFirst && detectsGradual && !isAlike(older) {
             change = .gradual
         }
+        if isFirst { changes = (0, 0, 0) }
         age += 1
         if isFirst || change != .none {
             Self.copy(fresh, to: &newer)
@@ -85,6 +146,178 @@ struct SceneCut: ~Copyable {
     private func isAlike(_ before: borrowing [Float]) -> Bool {
         let (columns, rows) = cellsBetweenBars(before)
         return likeness(before, columns, rows) ?? 1 >= Self.alike || isMoved(before, columns, rows)
+    }
+
+    /// Whether a part of the newest frame, as large as a head and shoulders, was not there in the frame before.
+    private mutating func hasReplaced() -> Bool {
+        changes = (0, changes.newest, changes.last)
+        // In most frames of a call little has changed.
+        guard hasChanged() else { return false }
+        let (columns, rows) = cellsBetweenBars(last)
+        guard columns.count > 2, rows.count > 2 else { return false }
+        Self.compare(
+            last, lastChroma, fresh, freshChroma, columns, rows, movedBy: (0, 0), &still)
+        for i in best.indices { best[i] = -1 }
+        Self.keepBest(&still, columns, rows, &best)
+        changes.newest = countUnexplained().clear
+        guard changes.newest >= Self.person, changes.newest > Self.sudden * max(changes.last, changes.oldest),
+            Self.imbalance.contains(measureImbalance())
+        else { return false }
+        let distances = -Self.farthest...Self.farthest
+        for down in distances {
+            for across in distances where (across, down) != (0, 0) {
+                let (columns, rows) = (Self.overlap(columns, across), Self.overlap(rows, down))
+                guard columns.count > 2, rows.count > 2 else { continue }
+                Self.compare(
+                    last, lastChroma, fresh, freshChroma, columns, rows, movedBy: (across, down), &moved)
+                Self.keepBest(&moved, columns, rows, &best)
+            }
+        }
+        let unexplained = countUnexplained()
+        return unexplained.clear >= Self.person
+            && Float(unexplained.clear) >= Self.clearShare * Float(unexplained.all)
+    }
+
+    /// Whether enough cells differ between the last two frames for a part to be another.
+    private func hasChanged() -> Bool {
+        var count = 0
+        for i in fresh.indices {
+            let chroma = freshChroma[i] - lastChroma[i]
+            let change = max(abs(fresh[i] - last[i]), abs(chroma.x), abs(chroma.y))
+            count += change > Self.changed ? 1 : 0
+        }
+        return count >= Self.leastChanged
+    }
+
+    /// The number of windows with texture that nothing near them explains, and of those that are clear in both frames.
+    private func countUnexplained() -> (all: Int, clear: Int) {
+        var (all, clear) = (0, 0)
+        for i in best.indices where isUnexplained(i) {
+            all += 1
+            clear += still.isClear[i] ? 1 : 0
+        }
+        return (all, clear)
+    }
+
+    private func isUnexplained(_ window: Int) -> Bool {
+        still.correlations[window].y > 0 && best[window] < Self.explained
+    }
+
+    /// How one-sidedly the part that changed did so: its mean change as a share of the mean absolute change, in luma, U
+    /// or V, whichever is the largest.
+    private mutating func measureImbalance() -> Float {
+        for i in isInPart.indices { isInPart[i] = false }
+        // No window lies at the edge of the grid.
+        for row in 1..<Self.rows - 1 {
+            for column in 1..<Self.columns - 1 where isUnexplained(row * Self.columns + column) {
+                for y in max(0, row - Self.reach)...min(Self.rows - 1, row + Self.reach) {
+                    for x in max(0, column - Self.reach)...min(Self.columns - 1, column + Self.reach) {
+                        isInPart[y * Self.columns + x] = true
+                    }
+                }
+            }
+        }
+        var (sum, absolute, count) = (SIMD4<Float>.zero, SIMD4<Float>.zero, Float(0))
+        for i in isInPart.indices where isInPart[i] {
+            let chroma = freshChroma[i] - lastChroma[i]
+            let change = SIMD4(fresh[i] - last[i], chroma.x, chroma.y, 0)
+            sum += change
+            absolute += change.replacing(with: -change, where: change .< 0)
+            count += 1
+        }
+        let share = sum / pointwiseMax(absolute, SIMD4(repeating: Self.leastChange * max(count, 1)))
+        return max(abs(share.x), abs(share.y), abs(share.z))
+    }
+
+    /// Sums over cells of two frames: of the means of luma and chroma, their squares and their products.
+    private struct Sums {
+        private var (first, second) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
+        private var (squares, others, products) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
+
+        @inline(__always)
+        mutating func add(_ x: SIMD4<Float>, _ y: SIMD4<Float>) {
+            first += x
+            second += y
+            squares += x * x
+            others += y * y
+            products += x * y
+        }
+
+        /// The variances of both frames, and their covariance, of a window of three columns.
+        @inline(__always)
+        func covariances(_ middle: Sums, _ right: Sums) -> (Float, Float, Float) {
+            let x = (first + middle.first + right.first) / 9
+            let y = (second + middle.second + right.second) / 9
+            return (
+                ((squares + middle.squares + right.squares) / 9 - x * x).sum(),
+                ((others + middle.others + right.others) / 9 - y * y).sum(),
+                ((products + middle.products + right.products) / 9 - x * y).sum()
+            )
+        }
+    }
+
+    /// Correlates the windows in a part of the grid with those of another frame, in luma and chroma.
+    /// - Parameters:
+    ///   - columns: columns that are in the other frame also when moved.
+    ///   - rows: rows that are there.
+    ///   - move: as in `likeness`.
+    private static func compare(
+        _ before: borrowing [Float], _ chromaBefore: borrowing [SIMD2<Float>], _ now: borrowing [Float],
+        _ chromaNow: borrowing [SIMD2<Float>],
+        _ columns: Range<Int>, _ rows: Range<Int>, movedBy move: (across: Int, down: Int), _ windows: inout Windows
+    ) {
+        for i in windows.correlations.indices { windows.correlations[i] = .zero }
+        let moved = move.down * Self.columns + move.across
+        for row in rows.dropFirst().dropLast() {
+            // Sums over the window's columns, as in `likeness`.
+            var (left, middle) = (Sums(), Sums())
+            for column in columns {
+                var right = Sums()
+                for cell in stride(
+                    from: (row - 1) * Self.columns + column, through: (row + 1) * Self.columns + column,
+                    by: Self.columns)
+                {
+                    let (u, v) = (chromaBefore[cell + moved], chromaNow[cell])
+                    right.add(SIMD4(before[cell + moved], u.x, u.y, 0), SIMD4(now[cell], v.x, v.y, 0))
+                }
+                let (varied, varies, product) = left.covariances(middle, right)
+                (left, middle) = (middle, right)
+                guard column > columns.lowerBound + 1, max(varied, varies) > texture else { continue }
+                let correlation = product / ((varied + rounding) * (varies + rounding)).squareRoot()
+                let window = row * Self.columns + column - 1
+                windows.correlations[window] = SIMD2(correlation, 1)
+                windows.isClear[window] = min(varied, varies) > clear
+            }
+        }
+    }
+
+    /// Raises `best` to the mean correlation of each window and its neighbours.
+    private static func keepBest(
+        _ windows: inout Windows, _ columns: Range<Int>, _ rows: Range<Int>, _ best: inout [Float]
+    ) {
+        // Running sums over the rows, and over the columns.
+        for column in columns {
+            var sum = SIMD2<Float>.zero
+            for row in rows.lowerBound..<rows.upperBound + reach {
+                if row < rows.upperBound { sum += windows.correlations[row * Self.columns + column] }
+                let gone = row - 2 * reach - 1
+                if gone >= rows.lowerBound { sum -= windows.correlations[gone * Self.columns + column] }
+                if row - reach >= rows.lowerBound { windows.sums[(row - reach) * Self.columns + column] = sum }
+            }
+        }
+        for row in rows.dropFirst().dropLast() {
+            var sum = SIMD2<Float>.zero
+            for column in columns.lowerBound..<columns.upperBound + reach {
+                if column < columns.upperBound { sum += windows.sums[row * Self.columns + column] }
+                let gone = column - 2 * reach - 1
+                if gone >= columns.lowerBound { sum -= windows.sums[row * Self.columns + gone] }
+                let window = column - reach
+                guard window > columns.lowerBound, window < columns.upperBound - 1 else { continue }
+                // Where all is plain, nothing is to be explained.
+                let mean = sum.y > 0.5 ? sum.x / sum.y : 1
+                best[row * Self.columns + window] = max(best[row * Self.columns + window], mean)
+            }
+        }
     }
 
     /// Whether another frame is seen at another place.
@@ -179,6 +412,30 @@ struct SceneCut: ~Copyable {
                 }
                 // About the middle grey: sums of squares stay exact.
                 fresh[row * Self.columns + column] = Float(sum) / Float(Self.samples * Self.samples) - 128
+            }
+        }
+    }
+
+    /// Measures the means of chroma, of fewer samples than luma's: it has fewer, and less noise.
+    private mutating func measure(_ chroma: ChromaView?) {
+        let samples = Self.samples / 2
+        guard let chroma else {
+            for i in freshChroma.indices { freshChroma[i] = .zero }
+            return
+        }
+        let (across, down) = (chroma.width / Self.columns, chroma.height / Self.rows)
+        for row in 0..<Self.rows {
+            for column in 0..<Self.columns {
+                var sum = SIMD2<Int>.zero
+                for y in 0..<samples {
+                    let line = row * down + (2 * y + 1) * down / (2 * samples)
+                    for x in 0..<samples {
+                        let at = column * across + (2 * x + 1) * across / (2 * samples)
+                        sum &+= chroma.sample(x: at, y: line)
+                    }
+                }
+                let mean = SIMD2<Float>(sum) / Float(samples * samples)
+                freshChroma[row * Self.columns + column] = 2 * (mean - 128)
             }
         }
     }

@@ -175,6 +175,91 @@ struct SceneCutTests {
         #expect(!take(&cut, portrait(seed, bar: 0)))
     }
 
+    /// Somebody who sits in a room: hair, a face, and clothes with a pattern, which differ from person to person. The
+    /// room is the same for all.
+    /// - Parameters:
+    ///   - shift: pixels by which the person, but not the room, is moved to the right.
+    ///   - size: 1.1: a tenth larger.
+    ///   - light: gain of all, in luma and chroma.
+    ///   - covered: width of a hand that covers the left of the picture, pixels.
+    private func seated(
+        _ person: Int, format: PixelFormat = .i420, shift: Float = 0, size: Float = 1, light: Float = 1,
+        covered: Int = 0
+    ) -> Frame {
+        var frame = Frame(FrameLayout(width: 320, height: 180, format: format))
+        let (luma, chroma) = (frame.layout.luma, frame.layout.chroma)
+        func trait(_ number: Int) -> Float { Float((person * 71 + number * 43) * 29 % 101) / 101 }
+        let hair = SIMD3(30 + 160 * trait(1), 124 - 10 * trait(2), 130 + 12 * trait(2))
+        let skin = SIMD3(100 + 90 * trait(3), 118 - 8 * trait(4), 140 + 12 * trait(4))
+        let (cloth, print) = (
+            SIMD3(30 + 190 * trait(5), 108 + 40 * trait(6), 108 + 40 * trait(7)),
+            SIMD3(30 + 190 * trait(8), 108 + 40 * trait(9), 108 + 40 * trait(10))
+        )
+        let step = 22 + 20 * trait(11)
+        var bytes = frame.mutableBytes
+        for y in 0..<180 {
+            for x in 0..<320 {
+                // A room with shelves.
+                let number = ((x + 7) / 40 * 37 + (y + 11) / 30 * 61) % 97
+                var color = SIMD3(70 + Float(number) * 1.2, 122 + Float(number % 13), 122 + Float(number % 11))
+                let place = (Point(Float(x) - shift, Float(y)) - Point(160, 75)) * (1 / size) + Point(160, 75)
+                let head = place - Point(160, 75)
+                let (across, down) = (head.x / 34, head.y / 44)
+                if abs(head.x) < 30 + max(0, place.y - 112) * 3, abs(head.x) < 95, place.y > 112 {
+                    color = Int(place.x / step + 100) + Int(place.y / step) & 1 == 0 ? cloth : print
+                }
+                if Point(across, down).length < 1 { color = down < -0.35 - 0.5 * trait(12) ? hair : skin }
+                let eye = Point(abs(head.x) - 13, head.y + 4)
+                if eye.length < 6 || Point(head.x / 12, head.y - 22).length < 4 { color = skin * 0.5 + 50 }
+                if x < covered { color = SIMD3(110, 112, 146) }
+                color = (color - SIMD3(0, 128, 128)) * light + SIMD3(0, 128, 128)
+                bytes[luma.offset + y * luma.stride + x * luma.step] = UInt8(max(0, min(255, color.x)))
+                guard let chroma, x.isMultiple(of: 2), y.isMultiple(of: 2) else { continue }
+                for (site, value) in [(chroma.u, color.y), (chroma.v, color.z)] {
+                    bytes[site.offset + y / 2 * site.stride + x / 2 * site.step] = UInt8(max(0, min(255, value)))
+                }
+            }
+        }
+        return frame
+    }
+
+    private func takeInColor(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool {
+        cut.update(frame.view.luma, chroma: frame.view.chroma, detectsGradual: false) == .cut
+    }
+
+    @Test(arguments: [PixelFormat.i420, .nv12, .gray])
+    func `another person in the same room is a cut in the first frame only`(format: PixelFormat) {
+        var cut = SceneCut()
+        _ = takeInColor(&cut, seated(1, format: format))
+        var cuts = 0
+        for person in 2...9 {
+            if takeInColor(&cut, seated(person, format: format)) { cuts += 1 }
+            for shift in [3, 0, 2] as [Float] {
+                #expect(!takeInColor(&cut, seated(person, format: format, shift: shift)), "person \(person)")
+            }
+        }
+        // Two people may happen to be alike in clothes and hair.
+        #expect(cuts >= 5)
+    }
+
+    @Test(arguments: 1...5) func `a person who moves, leans in or sits in other light is no cut`(person: Int) {
+        var cut = SceneCut()
+        _ = takeInColor(&cut, seated(person))
+        for (shift, size, light) in [
+            (16, 1, 1), (34, 1, 1), (16, 1, 1), (16, 1.1, 1), (20, 1, 1), (20, 1, 0.5), (20, 1, 1.2),
+        ] as [(Float, Float, Float)] {
+            #expect(
+                !takeInColor(&cut, seated(person, shift: shift, size: size, light: light)), "\(shift) \(size) \(light)")
+        }
+    }
+
+    @Test(arguments: 1...5) func `a hand before a third of somebody in a room is no cut`(person: Int) {
+        var cut = SceneCut()
+        _ = takeInColor(&cut, seated(person))
+        #expect(!takeInColor(&cut, seated(person, covered: 107)))
+        #expect(!takeInColor(&cut, seated(person)))
+    }
+
     @Test func `a small thing that leaves a plain wall is not a cut`() {
         var cut = SceneCut()
         var frame = flat(128)
