@@ -71,6 +71,8 @@ struct SceneCut: ~Copyable {
     /// The means of U and V, doubled: chroma differs less than luma between clothes, skin, hair and wall.
     private var lastChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
     private var freshChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
+    /// Whether `freshChroma` is the newest frame's, or zero as that is gray.
+    private var hasChroma = false
     private var size = (width: 0, height: 0)
     /// Two frames from longer ago, and the number of frames since the newer one.
     private var (newer, older) = (
@@ -104,27 +106,29 @@ struct SceneCut: ~Copyable {
     /// Compares the next frame with those before it; the first frame of a size with none.
     /// - Parameters:
     ///   - chroma: nil for a gray picture.
-    ///   - detectsGradual: whether to compare it with a frame of longer ago too.
-    mutating func update(
-        _ luma: borrowing LumaView, chroma: ChromaView? = nil, detectsGradual: Bool
-    ) -> Change {
+    ///   - isThorough: whether to notice also that people before the same wall are replaced, and gradual changes.
+    mutating func update(_ luma: borrowing LumaView, chroma: ChromaView? = nil, isThorough: Bool) -> Change {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return .none }
         swap(&last, &fresh)
-        swap(&lastChroma, &freshChroma)
         measure(luma)
-        measure(chroma)
         let isFirst = size != (luma.width, luma.height)
         size = (luma.width, luma.height)
+        let canCompare = hasChroma && !isFirst
+        hasChroma = isThorough
+        if isThorough {
+            swap(&lastChroma, &freshChroma)
+            measure(chroma)
+        }
         var change = Change.none
+        if !isThorough || isFirst { changes = (0, 0, 0) }
         if !isFirst && !isAlike(last) {
             change = .cut
             changes = (0, 0, 0)
-        } else if !isFirst && hasReplaced() {
+        } else if isThorough && canCompare && hasReplaced() {
             change = .cut
-        } else if !isFirst && detectsGradual && !isAlike(older) {
+        } else if isThorough && !isFirst && !isAlike(older) {
             change = .gradual
         }
-        if isFirst { changes = (0, 0, 0) }
         age += 1
         if isFirst || change != .none {
             Self.copy(fresh, to: &newer)

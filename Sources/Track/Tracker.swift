@@ -233,14 +233,14 @@ public struct Tracker: ~Copyable {
 
     /// Tracks and detects the faces of the next frame of a clip or camera; the results are in `faces`.
     /// - Parameters:
-    ///   - chroma: shows cuts between people before one wall; nil for a gray picture.
+    ///   - chroma: while `isThorough`, shows cuts between people before one wall; nil for a gray picture.
     ///   - seconds: the frame's time; must increase from frame to frame.
     ///   - defersSearch: whether to leave the search for more faces beside known ones to `searchDeferred`, so that the
     ///     known ones need not wait for it.
     public mutating func update(
         _ luma: borrowing LumaView, chroma: ChromaView? = nil, at seconds: Double, defersSearch: Bool = false
     ) {
-        let change = cut.update(luma, chroma: chroma, detectsGradual: isThorough)
+        let change = cut.update(luma, chroma: chroma, isThorough: isThorough)
         isCut = change == .cut
         // After a gap nobody need be where they were.
         let isBack = updateTime.map { seconds < $0 } ?? false

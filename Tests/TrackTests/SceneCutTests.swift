@@ -38,7 +38,7 @@ struct SceneCutTests {
     }
 
     private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool {
-        cut.update(frame.view.luma, detectsGradual: false) == .cut
+        cut.update(frame.view.luma, isThorough: false) == .cut
     }
 
     @Test func `the first frame, and one of another size, is not a cut`() {
@@ -94,7 +94,7 @@ struct SceneCutTests {
         var changes: [SceneCut.Change] = []
         for i in 0..<60 {
             let share = max(0, min(1, Float(i - 20) / Float(frames)))
-            changes.append(cut.update(dissolve(1, 4, share: share).view.luma, detectsGradual: true))
+            changes.append(cut.update(dissolve(1, 4, share: share).view.luma, isThorough: true))
         }
         #expect(changes.contains(.gradual) && !changes.contains(.cut))
         #expect(changes[..<20].allSatisfy { $0 == .none } && changes.suffix(5).allSatisfy { $0 == .none })
@@ -224,7 +224,7 @@ struct SceneCutTests {
     }
 
     private func takeInColor(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool {
-        cut.update(frame.view.luma, chroma: frame.view.chroma, detectsGradual: false) == .cut
+        cut.update(frame.view.luma, chroma: frame.view.chroma, isThorough: true) == .cut
     }
 
     @Test(arguments: [PixelFormat.i420, .nv12, .gray])

@@ -23,11 +23,7 @@ struct TrackCommand: ParsableCommand {
         let isPhoto = clip.isPhoto
         var tracker = try context.tracker(isPhoto: isPhoto)
         try clip.forEachFrame { view, time in
-            if isPhoto {
-                tracker.searchWhole(view.luma)
-            } else {
-                tracker.update(view.luma, chroma: view.chroma, at: time.seconds)
-            }
+            if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
             print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
         }
         if let warning = clip.warning { logWarning(warning) }
