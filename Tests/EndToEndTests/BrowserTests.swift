@@ -840,7 +840,8 @@ extension EndToEnd {
                     + "return \(teach).disabled")
             #expect(isTeaching.bool == true)
             let names = "[...document.querySelectorAll('.things .pills button')].map((name) => name.innerText).join()"
-            #expect(browser.waits(for: "\(names) == 'red card'"))
+            // On a busy machine too few pictures may come in the time for them; then it is asked for again.
+            #expect(browser.waits(for: "\(names) == 'red card' || (\(teach).disabled || \(teach).click(), false)"))
             #expect(browser.waits(for: "!\(teach).disabled"))
             #expect(try stage.guise.guise("things").out == "red card: 3 pictures\n")
             // The name and the number in the corner, on a plain ground.

@@ -140,7 +140,9 @@ import Testing
         try #require(isTracked)
         var (frames, isWhole) = (0, false)
         while !isWhole, frames < 30 {
-            tracker.update(large.view.luma, at: Double(40 + frames) / 30)
+            // Faded in, since it would be a cut otherwise.
+            let shown = mixed(small, large, share: min(1, Float(frames + 1) / 4))
+            tracker.update(shown.view.luma, at: Double(40 + frames) / 30)
             let isCut = tracker.isCut
             #expect(!isCut)
             frames += 1

@@ -79,14 +79,7 @@ struct SceneCutTests {
 
     /// One scene that is replaced by another: from 0 to 1.
     private func dissolve(_ from: Int, _ to: Int, share: Float) -> Frame {
-        let first = scene(from)
-        let second = scene(to)
-        var frame = flat(0)
-        var bytes = frame.mutableBytes
-        for i in 0..<320 * 180 {
-            bytes[i] = UInt8(Float(first.bytes[i]) * (1 - share) + Float(second.bytes[i]) * share)
-        }
-        return frame
+        mixed(scene(from), scene(to), share: share)
     }
 
     @Test(arguments: [10, 25]) func `a dissolve is a gradual change, and a scene that stays is none`(frames: Int) {
@@ -282,4 +275,14 @@ struct SceneCutTests {
         #expect(!take(&cut, scene(1, width: 64, height: 36)))
         #expect(!take(&cut, scene(2, width: 64, height: 36)))
     }
+}
+
+/// Two frames mixed, byte by byte.
+func mixed(_ first: borrowing Frame, _ second: borrowing Frame, share: Float) -> Frame {
+    var frame = Frame(first.layout)
+    var bytes = frame.mutableBytes
+    for i in bytes.indices {
+        bytes[i] = UInt8(Float(first.bytes[i]) * (1 - share) + Float(second.bytes[i]) * share)
+    }
+    return frame
 }
