@@ -5,6 +5,9 @@
 // processor. They allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no
 // alignment.
 #include <stdint.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /// Samples that are computed together.
 enum { cscale_group = 16 };
@@ -69,6 +72,61 @@ struct cscale_kernels {
                                      const struct cscale_taps *_Nonnull taps, int16_t *_Nonnull mixed,
                                      uint8_t *_Nonnull out);
 };
+
+/// Four numbers, such as a colour's channels, or one for each of a pixel's samples.
+typedef float cscale_float4 __attribute__((ext_vector_type(4)));
+typedef uint32_t cscale_uint4 __attribute__((ext_vector_type(4)));
+
+/// Rounds four channels to a pixel's bytes, the first one's lowest; limited to 0 and 255.
+static inline uint32_t cscale_pack(cscale_float4 color) {
+#if defined(__SSE2__)
+    const __m128i words = _mm_cvtps_epi32((__m128)color), halves = _mm_packs_epi32(words, words);
+    return (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(halves, halves));
+#else
+    uint32_t pixel = 0;
+    for (int i = 0; i < 4; i++) {
+        const float bounded = color[i] > 0 ? color[i] < 255 ? color[i] : 255 : 0;
+        pixel |= (uint32_t)__builtin_rintf(bounded) << 8 * i;
+    }
+    return pixel;
+#endif
+}
+
+/// The sign bits of four numbers, the first one's lowest.
+static inline int cscale_signs(cscale_uint4 numbers) {
+#if defined(__SSE2__)
+    return _mm_movemask_ps((__m128)numbers);
+#else
+    return (int)(numbers[0] >> 31 | numbers[1] >> 31 << 1 | numbers[2] >> 31 << 2 | numbers[3] >> 31 << 3);
+#endif
+}
+
+/// Interpolates between two texels of a row and the two below them, first vertically, then horizontally. `right` and
+/// `below` are the weights of the right and of the lower texels, 0 to 255 of 256.
+static inline cscale_float4 cscale_interpolate(const void *_Nonnull upper, const void *_Nonnull lower, int right,
+                                               int below) {
+#if defined(__SSE2__)
+    const __m128i zero = _mm_setzero_si128(), half = _mm_set1_epi16(128);
+    const __m128i a = _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)upper), zero);
+    const __m128i b = _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)lower), zero);
+    // 256 a + (b - a) w fits in 16 bits; intermediate results may wrap.
+    __m128i sum = _mm_add_epi16(_mm_mullo_epi16(_mm_sub_epi16(b, a), _mm_set1_epi16((short)below)), half);
+    const __m128i rows = _mm_srli_epi16(_mm_add_epi16(_mm_slli_epi16(a, 8), sum), 8);
+    const __m128i next = _mm_srli_si128(rows, 8);
+    sum = _mm_add_epi16(_mm_mullo_epi16(_mm_sub_epi16(next, rows), _mm_set1_epi16((short)right)), half);
+    const __m128i mixed = _mm_srli_epi16(_mm_add_epi16(_mm_slli_epi16(rows, 8), sum), 8);
+    return (cscale_float4)_mm_cvtepi32_ps(_mm_unpacklo_epi16(mixed, zero));
+#else
+    const uint8_t *a = (const uint8_t *)upper, *b = (const uint8_t *)lower;
+    cscale_float4 mixed;
+    for (int i = 0; i < 4; i++) {
+        const int first = (a[i] * (256 - below) + b[i] * below + 128) >> 8;
+        const int second = (a[i + 4] * (256 - below) + b[i + 4] * below + 128) >> 8;
+        mixed[i] = (float)((first * (256 - right) + second * right + 128) >> 8);
+    }
+    return mixed;
+#endif
+}
 
 /// The kernels; NULL if the processor can't run them.
 const struct cscale_kernels *_Nullable cscale_kernels(void);

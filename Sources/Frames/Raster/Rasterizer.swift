@@ -1,3 +1,5 @@
+import CScale
+
 /// A transformed and lit vertex of a triangle.
 public struct RasterVertex: Sendable {
     /// x and y in pixels of the frame (integers are pixel centres), then the depth: less is nearer, in a unit that is
@@ -334,12 +336,6 @@ private func signMask(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
     unsafe unsafeBitCast(unsafeBitCast(a, to: SIMD4<Int32>.self) &>> 31, to: SIMD4<UInt32>.self)
 }
 
-/// A mask with one byte per lane.
-@inline(__always)
-private func byteMask(_ mask: SIMD4<UInt32>) -> UInt32 {
-    unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: mask), to: UInt32.self)
-}
-
 /// Selects lanes of `b` where the mask is set, else of `a`.
 @inline(__always)
 private func select(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
@@ -360,18 +356,10 @@ private func absolute(_ a: SIMD4<Float>) -> SIMD4<Float> {
 @inline(__always)
 private func widened(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
 
-/// Rounds four floats of 0...255 into a pixel: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
-@inline(__always)
-private func pack(_ color: SIMD4<Float>) -> UInt32 {
-    let bounded = laneMin(laneMax(color, .zero), SIMD4(repeating: 255))
-    let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self)
-    return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: bits), to: UInt32.self)
-}
-
 private struct FlatShader: FragmentShader {
     let black: SIMD4<Float>
     @inline(__always) func pixel(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
-        pack(color + black) | 0xff00_0000
+        cscale_pack(color + black) | 0xff00_0000
     }
 }
 
@@ -383,7 +371,7 @@ private struct GlassShader: FragmentShader {
         // Not above white, for a premultiplied colour is never above its alpha.
         var shown = laneMin(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
-        return pack(shown)
+        return cscale_pack(shown)
     }
 }
 
@@ -399,7 +387,7 @@ private struct GlassShader: FragmentShader {
         let (u, v) = (Int(snapped.x), Int(snapped.y))
         let mask = 1 << sizeLog - 1
         let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
-        return pack(color * gain + black) | 0xff00_0000
+        return cscale_pack(color * gain + black) | 0xff00_0000
     }
 }
 
@@ -418,25 +406,12 @@ private struct GlassShader: FragmentShader {
         // In 1/256 of a pixel, rounded down.
         let snapped = roundedLanes(SIMD4(s, t, 0, 0) * 256 - 0.5)
         let (u, v) = (Int(snapped.x), Int(snapped.y))
-        let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
+        let upper = unsafe pixels + ((v &>> 8) &* width &+ u &>> 8)
+        let mixed = unsafe cscale_interpolate(
+            upper, upper + width, CInt(truncatingIfNeeded: u & 255), CInt(truncatingIfNeeded: v & 255))
         // Premultiplied: the constant part of a colour is scaled by alpha.
         let constant = black * (mixed.w * (1 / 255))
-        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
-    }
-
-    /// Interpolates four neighbours with weights in 256ths, first vertically, then horizontally. Not inlined: in larger
-    /// functions the compiler calls the vectors' own functions.
-    @inline(never)
-    private func mixed(_ at: UnsafeRawPointer, _ u: Int, _ v: Int) -> SIMD4<Float> {
-        let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
-        let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
-        // 256 a + (b - a) w fits in 16 bits; intermediate results may wrap.
-        let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
-        let (left, right) = (rows.lowHalf, rows.highHalf)
-        let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
-        // An integer below 2^23, combined with the bits of 2^23, is a float.
-        return unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
-            - 8_388_608
+        return cscale_pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
     }
 }
 
@@ -658,7 +633,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     let outside = bits(e0) | bits(e1) | bits(e2)
                     let shown = signMask(isNearer(z, at, occluderRow &+ x) & ~outside)
                     // Opaque pixels are mixed without a test: at edges, whether any sample is visible is unpredictable.
-                    if (I.writesDepth && !I.usesAlphaToCoverage) || byteMask(shown) != 0 {
+                    if (I.writesDepth && !I.usesAlphaToCoverage) || cscale_signs(shown) != 0 {
                         let bounded = I.isTextured ? laneMin(laneMax(texture, textureLow), textureHigh) : texture
                         let pixel = shader.pixel(laneMin(laneMax(shade, lowest), highest), bounded)
                         mix(shader, pixel, shown, z, at)
@@ -684,11 +659,11 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             while x <= fullEnd {
                 let at = row &+ x
                 let shown = signMask(isNearer(z, at, occluderRow &+ x))
-                let some = byteMask(shown)
-                if some == UInt32.max && !I.usesAlphaToCoverage && I.writesDepth {
+                let signs = cscale_signs(shown)
+                if signs == 15 && !I.usesAlphaToCoverage && I.writesDepth {
                     unsafe color[at] = SIMD4(repeating: shader.pixel(shade, texture))
                     unsafe depth[at] = z
-                } else if some != 0 {
+                } else if signs != 0 {
                     mix(shader, shader.pixel(shade, texture), shown, z, at)
                 }
                 x &+= 1
