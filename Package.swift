@@ -214,7 +214,7 @@ let package = Package(
             ]),
         // Unit tests: one target per module.
         unitTests("SystemKit", ["CLinux", "CTestSupport"]),
-        unitTests("Frames", ["CAllocations", "COpenCVReference"], hotSettings),
+        unitTests("Frames", ["CAllocations", "COpenCVReference", "CScale"], hotSettings),
         unitTests("JPEG", ["Frames", "CArt"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),

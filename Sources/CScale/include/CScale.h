@@ -77,19 +77,30 @@ struct cscale_kernels {
 typedef float cscale_float4 __attribute__((ext_vector_type(4)));
 typedef uint32_t cscale_uint4 __attribute__((ext_vector_type(4)));
 
-/// Rounds four channels to a pixel's bytes, the first one's lowest; limited to 0 and 255.
-static inline uint32_t cscale_pack(cscale_float4 color) {
-#if defined(__SSE2__)
-    const __m128i words = _mm_cvtps_epi32((__m128)color), halves = _mm_packs_epi32(words, words);
-    return (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(halves, halves));
-#else
+// Three functions that are inlined, with SSE2, which every x86-64 has. Those that end in `plain` are for other
+// processors, with the same result.
+
+static inline uint32_t cscale_pack_plain(cscale_float4 color) {
     uint32_t pixel = 0;
     for (int i = 0; i < 4; i++) {
         const float bounded = color[i] > 0 ? color[i] < 255 ? color[i] : 255 : 0;
         pixel |= (uint32_t)__builtin_rintf(bounded) << 8 * i;
     }
     return pixel;
+}
+
+/// Rounds four channels to a pixel's bytes, the first one's lowest; limited to 0 and 255.
+static inline uint32_t cscale_pack(cscale_float4 color) {
+#if defined(__SSE2__)
+    const __m128i words = _mm_cvtps_epi32((__m128)color), halves = _mm_packs_epi32(words, words);
+    return (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(halves, halves));
+#else
+    return cscale_pack_plain(color);
 #endif
+}
+
+static inline int cscale_signs_plain(cscale_uint4 numbers) {
+    return (int)(numbers[0] >> 31 | numbers[1] >> 31 << 1 | numbers[2] >> 31 << 2 | numbers[3] >> 31 << 3);
 }
 
 /// The sign bits of four numbers, the first one's lowest.
@@ -97,8 +108,20 @@ static inline int cscale_signs(cscale_uint4 numbers) {
 #if defined(__SSE2__)
     return _mm_movemask_ps((__m128)numbers);
 #else
-    return (int)(numbers[0] >> 31 | numbers[1] >> 31 << 1 | numbers[2] >> 31 << 2 | numbers[3] >> 31 << 3);
+    return cscale_signs_plain(numbers);
 #endif
+}
+
+static inline cscale_float4 cscale_interpolate_plain(const void *_Nonnull upper, const void *_Nonnull lower, int right,
+                                                     int below) {
+    const uint8_t *a = (const uint8_t *)upper, *b = (const uint8_t *)lower;
+    cscale_float4 mixed;
+    for (int i = 0; i < 4; i++) {
+        const int first = (a[i] * (256 - below) + b[i] * below + 128) >> 8;
+        const int second = (a[i + 4] * (256 - below) + b[i + 4] * below + 128) >> 8;
+        mixed[i] = (float)((first * (256 - right) + second * right + 128) >> 8);
+    }
+    return mixed;
 }
 
 /// Interpolates between two texels of a row and the two below them, first vertically, then horizontally. `right` and
@@ -117,14 +140,7 @@ static inline cscale_float4 cscale_interpolate(const void *_Nonnull upper, const
     const __m128i mixed = _mm_srli_epi16(_mm_add_epi16(_mm_slli_epi16(rows, 8), sum), 8);
     return (cscale_float4)_mm_cvtepi32_ps(_mm_unpacklo_epi16(mixed, zero));
 #else
-    const uint8_t *a = (const uint8_t *)upper, *b = (const uint8_t *)lower;
-    cscale_float4 mixed;
-    for (int i = 0; i < 4; i++) {
-        const int first = (a[i] * (256 - below) + b[i] * below + 128) >> 8;
-        const int second = (a[i + 4] * (256 - below) + b[i + 4] * below + 128) >> 8;
-        mixed[i] = (float)((first * (256 - right) + second * right + 128) >> 8);
-    }
-    return mixed;
+    return cscale_interpolate_plain(upper, lower, right, below);
 #endif
 }
 
