@@ -27,7 +27,7 @@ struct PixelLaneTests {
         for _ in 0..<1000 {
             let numbers = SIMD4<UInt32>(truncatingIfNeeded: SIMD4<UInt64>.random(in: 0...UInt64.max, using: &generator))
             #expect(cscale_signs(numbers) == cscale_signs_plain(numbers))
-            #expect(cscale_signs(numbers) & 8 != 0 == (Int32(bitPattern: numbers.w) < 0))
+            #expect((cscale_signs(numbers) & 8 != 0) == (Int32(bitPattern: numbers.w) < 0))
         }
     }
 
