@@ -49,10 +49,16 @@ public struct Listener: ~Copyable, Sendable {
 
     /// The first descriptor that systemd passes (`SD_LISTEN_FDS_START` in sd_listen_fds(3)).
     private static let firstActivated: CInt = 3
+    /// Milliseconds between two attempts.
+    private static let pause = 50
 
     /// Uses the socket that systemd passed, or creates one. A socket left behind by a dead daemon is replaced.
+    /// - Parameter timeout: milliseconds to wait for what a killed daemon leaves: a child that it was just starting has
+    ///   its descriptors until it runs its program.
     /// - Throws: `Problem` of kind `busy` that names the process that listens there, `missing`, or `system`.
-    public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
+    public init(
+        environment: [String: String] = ProcessInfo.processInfo.environment, timeout: Int = 1500
+    ) throws(Problem) {
         if let activated = Self.activated(environment) {
             (descriptor, path) = (activated, nil)
             lock = nil
@@ -62,7 +68,7 @@ public struct Listener: ~Copyable, Sendable {
         try ControlSocket.makeFolder(environment: environment)
         let lock: FileLock
         do throws(FileLock.Failure) {
-            lock = try FileLock("\(path).lock")
+            lock = try FileLock("\(path).lock", timeout: timeout)
         } catch {
             switch error {
             case .held(let holder): throw Self.busy(path, holder)
@@ -71,14 +77,21 @@ public struct Listener: ~Copyable, Sendable {
             }
         }
         var made = unsafe clinux_local_listen(path)
-        if made == -EADDRINUSE {
+        var left = timeout
+        while made == -EADDRINUSE {
             let other = unsafe clinux_local_connect(path, 1)
-            if other >= 0 {
-                defer { close(other) }
-                let holder = Self.peer(of: other).map { "\(RunningProcess($0.process))" } ?? "another program"
-                throw Self.busy(path, holder)
+            guard other >= 0 else {
+                if removeFile(path) { made = unsafe clinux_local_listen(path) }
+                break
             }
-            if removeFile(path) { made = unsafe clinux_local_listen(path) }
+            let holder = Self.peer(of: other)?.process
+            close(other)
+            guard left > 0, holder.map(Self.hasEnded) == true else {
+                throw Self.busy(path, holder.map { "\(RunningProcess($0))" } ?? "another program")
+            }
+            left -= Self.pause
+            usleep(UInt32(Self.pause) * 1000)
+            made = unsafe clinux_local_listen(path)
         }
         guard made >= 0 else {
             throw Problem(
@@ -100,6 +113,9 @@ public struct Listener: ~Copyable, Sendable {
             fix: "use that one (`guise status`), or stop it (`guise stop`, "
                 + "`systemctl --user stop guise.socket guise.service`)")
     }
+
+    /// Whether there is no such process any more.
+    private static func hasEnded(_ process: pid_t) -> Bool { kill(process, 0) != 0 && errno == ESRCH }
 
     /// The user and process at the other end of a connection.
     static func peer(of descriptor: CInt) -> (user: uid_t, process: pid_t)? {

@@ -20,6 +20,14 @@ final class ConnectionTable: Sendable {
     /// The number of open connections.
     var count: Int { connections.withLock { $0.count } }
 
+    /// The number of bytes that wait in this process until clients read. Not for the server's own thread, which this
+    /// waits for.
+    var unsentBytes: Int {
+        let channels = connections.withLock { $0.map(\.channel) }
+        // In a connection that closes meanwhile, none wait.
+        return channels.reduce(0) { $0 + ((try? $1.getOption(.bufferedWritableBytes).wait()) ?? 0) }
+    }
+
     /// Adds a connection, or closes it if all others have a valid credential.
     func admit(_ channel: any Channel) {
         let refused: (any Channel)? = connections.withLock { connections in

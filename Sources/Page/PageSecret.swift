@@ -63,15 +63,23 @@ public struct PageSecretStore: Sendable {
         }
     }
 
-    /// Replaces the secret. Sessions that were authenticated with the old one end.
-    /// - Throws: `Problem` of kind `missing` without a home folder, `system` if the file cannot be written.
+    /// Replaces the secret. Sessions that were authenticated with the old one end, also if there is no space for a new
+    /// one.
+    /// - Throws: `Problem` of kind `missing` without a home folder, or of another one if the file cannot be written; it
+    ///   says so if the old secret was revoked nevertheless.
     public func revoke() throws(Problem) {
         guard let path else {
             throw Problem(
                 .missing, "no home directory to store the page's secret in", fix: "set HOME; without it, restart Guise"
             )
         }
-        _ = try write(path, overwrites: true)
+        do throws(Problem) { _ = try write(path, overwrites: true) } catch {
+            // Without its file the secret isn't valid either. A full disk allows that.
+            guard removeFile(path) else { throw error }
+            throw Problem(
+                error.kind, "the old link is revoked, but a new one could not be made: \(error.message)",
+                fix: "\(error.fix), then run `guise page`")
+        }
     }
 
     /// Whether a secret is still valid. While there are no free descriptors to read its file, nothing ends.

@@ -84,6 +84,9 @@ public final class PageServer: Sendable {
     /// The number of open connections.
     var connections: Int { router.table.count }
 
+    /// The number of bytes that wait in this process until clients read.
+    var unsentBytes: Int { router.table.unsentBytes }
+
     private static func configure(_ channel: any Channel, _ router: PageRouter) -> EventLoopFuture<Void> {
         router.table.admit(channel)
         let limits = router.limits

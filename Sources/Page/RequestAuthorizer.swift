@@ -26,9 +26,15 @@ struct RequestAuthorizer: Sendable {
         guard ["Host", "Origin", "Sec-Fetch-Site", "Authorization"].allSatisfy({ request.headers[$0].count <= 1 })
         else { return .forbidden("A header is repeated.") }
         func header(_ name: String) -> String? { request.headers.first(name: name) }
-        guard let host = header("Host")?.lowercased(), ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host)
-        else { return .forbidden("The request's host name is not this page's.") }
-        if let origin = header("Origin"), origin.lowercased() != "http://\(host)" {
+        // Browsers leave out port 80, which is HTTP's own, in Host and Origin.
+        func withoutUsualPort(_ text: String) -> String {
+            port == 80 && text.hasSuffix(":80") ? String(text.dropLast(3)) : text
+        }
+        let names = ["127.0.0.1:\(port)", "localhost:\(port)"].map(withoutUsualPort)
+        guard let host = header("Host").map({ withoutUsualPort($0.lowercased()) }), names.contains(host) else {
+            return .forbidden("The request's host name is not this page's.")
+        }
+        if let origin = header("Origin"), withoutUsualPort(origin.lowercased()) != "http://\(host)" {
             return .forbidden("The request comes from another site.")
         }
         let isReading = request.method == .GET || request.method == .HEAD

@@ -27,6 +27,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// True if the whole request has arrived.
     private var isComplete = false
     private var hasAnswered = false
+    /// The promise of the response's end, which is held back while too much of the response is unsent; nil otherwise.
+    private var heldEnd: EventLoopPromise<Void>?
     private var task: Task<Void, Never>?
 
     init(_ router: PageRouter, _ timer: RequestTimer) { (self.router, self.timer) = (router, timer) }
@@ -37,7 +39,11 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { task?.cancel() }
+    func handlerRemoved(context: ChannelHandlerContext) {
+        task?.cancel()
+        heldEnd?.fail(ChannelError.ioOnClosedChannel)
+        heldEnd = nil
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
@@ -173,10 +179,25 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 channel.eventLoop.scheduleTask(in: router.limits.closeDelay) { channel.close(promise: nil) }
             } else if !isKeepAlive {
                 sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
-            } else {
-                timer.responseEnded()
             }
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
+            // NIO begins the next request when it gets the end, whether anything was sent or not. So it gets the end
+            // once most was sent: otherwise the answers to a client that only sends requests would queue without limit.
+            context.flush()
+            if channel.isWritable { end(context, sent) } else { heldEnd = sent }
         }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, let sent = heldEnd {
+            heldEnd = nil
+            end(context, sent)
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    /// Ends the response. The next request may begin before this returns.
+    private func end(_ context: ChannelHandlerContext, _ sent: EventLoopPromise<Void>) {
+        if isComplete, isKeepAlive { timer.responseEnded() }
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
     }
 }

@@ -140,7 +140,7 @@ import Testing
         let socket = folder.appending(path: "guise/control.sock").path
         do {
             let listener = try Listener(environment: environment)
-            let problem = #expect(throws: Problem.self) { _ = try Listener(environment: environment) }
+            let problem = #expect(throws: Problem.self) { _ = try Listener(environment: environment, timeout: 0) }
             #expect(problem?.kind == .busy)
             #expect(problem?.message.contains("(\(getpid()))") == true, "\(problem?.message ?? "")")
             // As if killed: its file remains.
@@ -159,6 +159,37 @@ import Testing
         #expect(problem?.kind == .missing)
         do { _ = try Listener(environment: environment) }
         #expect(!FileManager.default.fileExists(atPath: socket))
+    }
+
+    @Test func `a killed daemon's child that has its socket for a moment is waited for`() throws {
+        let scratch = try ScratchFolder()
+        try scratch.makeFolder("guise")
+        // The daemon ends at once. Its child lets go of the lock when this process tries to get it, and of the socket
+        // when this process has found that somebody still listens.
+        let daemon = """
+            import fcntl, os, signal, socket, sys, time
+            name = os.path.realpath("guise") + "/control.sock"
+            lock = open(name + ".lock", "w")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            print(os.getpid(), file=lock, flush=True)
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind("guise/control.sock")
+            listener.listen()
+            if os.fork(): os._exit(0)
+            signal.alarm(600)
+            for descriptor in range(3): os.dup2(os.open("/dev/null", os.O_RDWR), descriptor)
+            folder = "/proc/\(getpid())/fd"
+            def target(entry):
+                try: return os.readlink(folder + "/" + entry)
+                except OSError: return ""
+            while all(target(entry) != name + ".lock" for entry in os.listdir(folder)): time.sleep(0.002)
+            lock.close()
+            listener.accept()
+            """
+        try scratch.write(daemon, "daemon.py")
+        try scratch.shell("python3 daemon.py")
+        do { _ = try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path], timeout: .max) }
+        #expect(!FileManager.default.fileExists(atPath: scratch.path("guise/control.sock")), "it was this one's")
     }
 
     @Test func `garbage is answered with an error, and the next line is parsed`() throws {

@@ -127,6 +127,20 @@ extension EndToEnd {
             #expect(try third.guise.end().code == 0)
         }
 
+        @Test func `on a full disk a revoked secret is gone, and the error says so`() throws {
+            let scratch = try ScratchFolder()
+            try scratch.makeRuntimeFolder()
+            let first = try scratch.guise("page", "--revoke", "--no-open")
+            #expect(first.code == 0 && scratch.names(in: "state/guise").contains("page-secret"), "\(first)")
+            // With the signal ignored, a limit on the size of files is like a full disk.
+            let full = try Program.run(
+                ["-c", "trap '' XFSZ; ulimit -f 0; exec '\(Program.path)' page --revoke --no-open"],
+                of: "/bin/bash", in: scratch)
+            #expect(full.code == 1 && full.errors.contains("the old link is revoked, but"), "\(full)")
+            #expect(full.errors.contains("then run `guise page`"), "\(full)")
+            #expect(scratch.names(in: "state/guise").filter { $0.hasPrefix("page-secret") } == [])
+        }
+
         @Test func `without free descriptors the page's server pauses, and continues once there are some`() throws {
             let own = try Stage()
             let (scratch, pid) = (own.scratch, own.guise.running.pid)

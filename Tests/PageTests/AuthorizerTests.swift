@@ -8,11 +8,12 @@ struct AuthorizerTests {
     private let authorizer = RequestAuthorizer(port: 8787) { $0 == "Guise abc" ? [1] : nil }
 
     private func decide(
-        _ headers: [String: String], path: String = "/stream", method: HTTPMethod = .GET
+        _ headers: [String: String], path: String = "/stream", method: HTTPMethod = .GET,
+        by authorizer: RequestAuthorizer? = nil
     ) -> RequestAuthorizer.Decision {
         var head = HTTPRequestHead(version: .http1_1, method: method, uri: path)
         for (name, value) in headers { head.headers.add(name: name, value: value) }
-        return authorizer.decide(HTTPRequest(head))
+        return (authorizer ?? self.authorizer).decide(HTTPRequest(head))
     }
 
     private let own = ["Host": "127.0.0.1:8787", "Authorization": "Guise abc"]
@@ -61,6 +62,31 @@ struct AuthorizerTests {
         var headers = own
         headers["Host"] = host
         for path in ["/", "/stream", "/socket", "/page.js"] { #expect(isForbidden(decide(headers, path: path))) }
+    }
+
+    @Test func `on port 80, which browsers leave out, the page works too, and nobody else's`() {
+        let usual = RequestAuthorizer(port: 80) { $0 == "Guise abc" ? [1] : nil }
+        func decide(_ host: String, _ origin: String) -> RequestAuthorizer.Decision {
+            self.decide(
+                ["Host": host, "Origin": origin, "Authorization": "Guise abc"], path: "/photo", method: .POST, by: usual
+            )
+        }
+        for name in ["127.0.0.1", "localhost", "LocalHost"] {
+            for (host, origin) in [("", ""), (":80", ""), ("", ":80"), (":80", ":80")] {
+                let decision = decide("\(name)\(host)", "http://\(name)\(origin)")
+                #expect(decision == .authorized(token: [1]), "\(name)\(host) \(name)\(origin)")
+            }
+        }
+        for host in ["evil.example", "evil.example:80", "127.0.0.1:8787", "127.0.0.1:", "127.0.0.1:80:80", ":80", ""] {
+            #expect(isForbidden(decide(host, "http://\(host)")), "\(host)")
+        }
+        for origin in [
+            "http://localhost", "http://127.0.0.1:8787", "https://127.0.0.1", "https://127.0.0.1:80",
+            "http://evil.example", "null",
+        ] {
+            #expect(isForbidden(decide("127.0.0.1", origin)), "\(origin)")
+        }
+        #expect(isForbidden(self.decide(["Host": "127.0.0.1", "Origin": "http://127.0.0.1"], path: "/")), "port 8787")
     }
 
     @Test(arguments: ["Host", "Origin", "Sec-Fetch-Site", "Authorization"])

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import NIOCore
 import TestSupport
@@ -166,6 +167,32 @@ import Testing
         }
         // At most as many as fit into the kernel's buffers.
         #expect(sent < limit)
+    }
+
+    @Test func `no answers queue for a client that sends requests and does not read`() throws {
+        let fixture = try ServerFixture()
+        let file = Data(repeating: UInt8(ascii: "x"), count: 64 << 10)
+        try file.write(to: fixture.folder.appending(path: "style.css"))
+        let connection = try HTTPTestClient(port: fixture.server.port)
+        let request = "GET /style.css HTTP/1.1\r\nHost: 127.0.0.1:\(fixture.server.port)\r\n\r\n"
+        let requests = Array(repeatElement(Array(request.utf8), count: 3000).joined())
+        // Twice what NIO lets wait, 64 KiB, and the answer by which that is exceeded.
+        let limit = 256 << 10
+        // Until answers wait, and the server's thread has answered others twenty times without adding one.
+        var (sent, most, turns) = (0, 0, 0)
+        while turns < 20, most <= limit {
+            if sent < requests.count { sent += try connection.sendWithoutWaiting(Array(requests[sent...])) }
+            #expect(try fixture.ask("GET", "/").status == 200)
+            let unsent = fixture.server.unsentBytes
+            turns = unsent == 0 || unsent > most ? 0 : turns + 1
+            most = max(most, unsent)
+        }
+        #expect(most <= limit)
+        // Once it reads, the answers continue, over more than the connection's buffers hold.
+        for _ in 0..<100 {
+            let answer = try connection.answer()
+            #expect(answer.status == 200 && answer.body.count == file.count)
+        }
     }
 
     @Test func `no pictures queue for a client that does not read`() throws {
