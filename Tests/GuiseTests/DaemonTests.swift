@@ -424,6 +424,36 @@ import Track
         fixture.loader.close()
     }
 
+    @Test(arguments: [MaskRequest.wear(["ac-cover"]), .add(["ac-cover"]), .only("ac-cover")])
+    func `an edit that hides less waits until a request names the mask, and what hides is stored`(
+        request: MaskRequest
+    ) throws {
+        let fixture = try DaemonFixture()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        try fixture.write(
+            mask: "ac-cover",
+            """
+            {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+            """)
+        _ = try fixture.ask(.mask(.wear(["ac-cover"])))
+        let lines = Mutex<[String]>([])
+        fixture.loader.start(log: { line in lines.withLock { $0.append(line) } })
+        defer { fixture.loader.close() }
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover"] }
+        try fixture.write(mask: "ac-cover", #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}"#)
+        waits { lines.withLock { $0.contains { $0.contains("hide less") } } }
+        #expect(try fixture.ask(.mask(.clear))["kept"]?.elements.compactMap(\.string) == ["ac-cover"])
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover", "ab-grey"] }
+        #expect(fixture.loader.hidden == .faces)
+        try fixture.daemon.saveChanges()
+        #expect(try state.read().masks.map(\.mask) == ["ac-cover"])
+        _ = try fixture.ask(.mask(request))
+        waits { fixture.loader.hidden == [] }
+        try fixture.daemon.saveChanges()
+        #expect(try state.read() == HiddenState.Content())
+    }
+
     @Test func `an edit of the configuration takes off only the hiding masks that it named before`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.wear(["pixelate"])))
