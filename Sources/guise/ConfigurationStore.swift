@@ -269,7 +269,8 @@ final class ConfigurationStore: Sendable {
     }
 
     /// Applies a configuration, as far as that is possible while frames flow.
-    /// - Parameter selectsMasks: whether its masks are put on, if they differ from those of the current one.
+    /// - Parameter selectsMasks: whether its masks are put on, if it names them and they differ from those that the
+    ///   current one names.
     /// - Returns: notes for the user.
     /// - Throws: the errors of `change`, and of `MaskCatalog.select` for its masks. In this case nothing has changed.
     private func apply(
@@ -278,9 +279,11 @@ final class ConfigurationStore: Sendable {
         let (old, new, kept) = try latest.withLock { text in
             let (old, fresh) = (text.value, try change(text))
             var kept: [String] = []
-            if selectsMasks, fresh.value.masks != old.masks {
+            // A file without the list is no edit of it: what is worn stays.
+            let before = text.namesMasks ? old.masks : nil
+            if selectsMasks, fresh.namesMasks, fresh.value.masks != before {
                 // Those that were listed and no longer are have been taken off by name.
-                let named = Set(old.masks.map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
+                let named = Set((before ?? []).map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
                 let selections: [MaskSelection]
                 (selections, kept) = masks.keepingHidingMasks(fresh.value.masks, except: named)
                 try masks.select(selections)

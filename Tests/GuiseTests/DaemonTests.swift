@@ -467,6 +467,25 @@ import Track
         #expect(fixture.loader.selections.map(\.mask) == ["ab-grey"])
     }
 
+    @Test(arguments: ["{}", #"{"source": "camera", "faces": {"max": 3}}"#])
+    func `a configuration without masks leaves on what is worn, and one with masks puts them on`(text: String) throws {
+        let fixture = try DaemonFixture()
+        func worn(with text: String) throws -> [String] {
+            try fixture.write(configuration: text)
+            _ = try fixture.ask(.configuration(.reload))
+            return fixture.loader.selections.map(\.mask)
+        }
+        let listed = #"{"source": "camera", "masks": ["pixelate"]}"#
+        #expect(try worn(with: listed) == ["pixelate"])
+        #expect(try worn(with: text) == ["pixelate"])
+        // It was not taken out of a list.
+        #expect(try worn(with: #"{"masks": ["ab-grey"]}"#) == ["pixelate", "ab-grey"])
+        #expect(try worn(with: text) == ["pixelate", "ab-grey"])
+        _ = try fixture.ask(.mask(.remove("pixelate")))
+        // Also those that are the default.
+        #expect(try worn(with: #"{"masks": ["santa"]}"#) == ["santa"])
+    }
+
     @Test(arguments: [MaskRequest.next, .surprise(all: true), .clear, .only("ab-grey")])
     func `what hides the room or bystanders stays on too, and another background that hides the room replaces it`(
         request: MaskRequest
