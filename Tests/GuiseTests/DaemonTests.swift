@@ -569,6 +569,34 @@ import Track
         #expect(try state.read() == HiddenState.Content())
     }
 
+    @Test func `what hides is stored once its folder can be written again, without another request`() throws {
+        let fixture = try DaemonFixture()
+        // A file can't replace a folder, and only an empty one is removed.
+        try fixture.scratch.makeFolder("run/hidden.json/more")
+        fixture.daemon.startSaving()
+        defer { fixture.daemon.stopSaving() }
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        waits { fixture.newEvents.contains { $0["message"]?.string?.contains("hidden.json") == true } }
+        try fixture.scratch.shell("rm -r run/hidden.json")
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        try waits { try state.read().masks.map(\.mask) == ["pixelate"] }
+    }
+
+    @Test func `all that can't be stored is reported`() throws {
+        let fixture = try DaemonFixture()
+        try fixture.scratch.makeFolder("state/guise/masks.json")
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2)))
+        try fixture.write(configuration: "{")
+        let message = try #require(problem { try fixture.daemon.saveChanges() }?.message)
+        #expect(message.contains("masks.json") && message.contains("config.json"), "\(message)")
+        fixture.daemon.startSaving()
+        fixture.daemon.stopSaving()
+        let reported = fixture.newEvents.compactMap { $0["message"]?.string }
+        for name in ["masks.json", "config.json"] {
+            #expect(reported.contains { $0.contains(name) }, "\(reported)")
+        }
+    }
+
     @Test func `what hides from the start is kept for the next process too`() throws {
         let fixture = try DaemonFixture()
         fixture.loader.select([MaskSelection("pixelate")], hiding: .faces)

@@ -23,6 +23,8 @@ final class Daemon: RequestResponder {
     private let service: ServiceHandler
     private let loader: MaskLoader
     private let lastMasks: LastMasks
+    /// The masks that `lastMasks` has; nil before it was written.
+    private let storedMasks = Mutex<[MaskSelection]?>(nil)
     private let hiddenState: HiddenStateWriter
     private let catalog: MaskCatalog
     private let mailbox: Mailbox
@@ -102,14 +104,16 @@ final class Daemon: RequestResponder {
     /// Starts to store changed settings, those of cameras too, and the masks that are worn: at the start, since the
     /// command line may have named masks that hide something, and after each change.
     func startSaving() {
+        let reported = Mutex<[String]>([])
         let fresh = DelayedWriter { [weak self] in
-            do {
-                try self?.saveChanges()
-                return true
-            } catch {
-                self?.events.report("\(error)")
-                return false
+            let lines = self?.storeChanges().map { "\($0)" } ?? []
+            let known = reported.withLock { reported in
+                defer { reported = lines }
+                return reported
             }
+            // It is tried again every second, but said once.
+            for line in lines where !known.contains(line) { self?.events.report(line) }
+            return lines.isEmpty
         }
         writer.writer.withLock { $0 = fresh }
         requestSaving()
@@ -124,15 +128,36 @@ final class Daemon: RequestResponder {
     /// Requests that what has changed is stored: what is hidden at once, the rest soon.
     func requestSaving() { writer.request(hiddenState) }
 
+    /// As `storeChanges`.
+    /// - Throws: the error, or a `Problem` with the words of all.
+    func saveChanges() throws {
+        let errors = storeChanges()
+        guard let first = errors.first else { return }
+        guard errors.count > 1 else { throw first }
+        throw Problem(.system, errors.map { "\($0)" }.joined(separator: "; "))
+    }
+
     /// Stores changed settings, the masks that are worn, and what must stay hidden. What can't be stored keeps nothing
     /// else from being stored.
-    /// - Throws: the first error.
-    func saveChanges() throws {
+    /// - Returns: the errors of what could not be stored.
+    private func storeChanges() -> [any Error] {
         let results = [
-            Result { try hiddenState.write() }, Result { try lastMasks.write(loader.selections) },
+            Result { try hiddenState.write() }, Result { try saveLastMasks() },
             Result { try configuration.saveChanges() }, Result { try cameras.saveChanges() },
         ]
-        for result in results { try result.get() }
+        var errors: [any Error] = []
+        for case .failure(let error) in results { errors.append(error) }
+        return errors
+    }
+
+    /// Stores the masks that are worn, unless they are stored already.
+    private func saveLastMasks() throws {
+        try storedMasks.withLock { stored in
+            let worn = loader.selections
+            guard worn != stored else { return }
+            try lastMasks.write(worn)
+            stored = worn
+        }
     }
 
     /// What must stay hidden if this process ends and another one takes its place.
