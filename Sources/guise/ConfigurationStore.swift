@@ -152,6 +152,19 @@ final class ConfigurationStore: Sendable {
         _ = try writeUnsavedKeys { $0 }
     }
 
+    /// As `saveChanges`, if a key that hides something is among those that were set: after a crash at this moment, the
+    /// next process hides it too.
+    /// - Throws: as `save`. Then the keys are written by the next call.
+    func saveHidingChanges() throws {
+        // What is just being written is not among `unsaved`, and may fail.
+        let isPending = fileAccess.withLock { _ in unsaved.withLock { $0.contains(where: Self.hides) } }
+        if isPending { try saveChanges() }
+    }
+
+    /// Whether a key hides something, or shows it: what becomes of lost faces, and the parts of the picture that are
+    /// cut off.
+    private static func hides(_ key: String) -> Bool { key.hasPrefix("privacy.") || key == "view.crop" }
+
     /// Writes the unsaved keys, and a change, into the file as it is now. Keys that are set meanwhile remain for the
     /// next call, and so do all if the write fails. If the user's editor writes the file in the meantime, nothing of
     /// that is lost: its text is read again.

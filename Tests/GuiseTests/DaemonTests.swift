@@ -952,6 +952,32 @@ import Track
         #expect(try fixture.scratch.read("config/guise/config.json") == version, "there is nothing more to save")
     }
 
+    @Test(
+        arguments: [
+            ("privacy.onLostFace", "cover"), ("view.crop", [0.1, 0.2, 0, 0.3]),
+            ("privacy", JSON(["onLostFace": "cover"])),
+        ] as [(String, JSON)])
+    func `a key that hides something is in the file before the answer, and so is what takes it back`(
+        key: String, value: JSON
+    ) throws {
+        let fixture = try DaemonFixture()
+        // The writer waits for half a second without a request.
+        fixture.daemon.startSaving()
+        defer { fixture.daemon.stopSaving() }
+        func next() throws -> Configuration {
+            try Configuration(text: [UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
+        }
+        func hides(_ configuration: Configuration) -> Bool {
+            configuration.onLostFace == .cover || configuration.view.crop != SIMD4()
+        }
+        #expect(try !hides(next()))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: key, value: value)))
+        #expect(try hides(next()))
+        // A crop that is taken back shows more, as was asked for; of lost faces no more is shown.
+        _ = try fixture.ask(.history(.undo))
+        #expect(try hides(next()) == (key != "view.crop"))
+    }
+
     @Test func `what takes effect at the next start is reported`() throws {
         let fixture = try DaemonFixture()
         for (key, value, name) in [

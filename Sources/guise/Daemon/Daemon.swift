@@ -34,10 +34,14 @@ final class Daemon: RequestResponder {
     private final class WriterSlot: Sendable {
         let writer = Mutex<DelayedWriter?>(nil)
 
-        /// Stores what is hidden at once, and the rest soon, which tries the former again if it failed.
-        func request(_ hidden: HiddenStateWriter) {
+        /// Stores what is hidden and the settings that hide at once, and the rest soon, which tries the former again if
+        /// it failed.
+        func request(_ hidden: HiddenStateWriter, _ configuration: ConfigurationStore) {
             writer.withLock { writer in
-                if writer != nil { try? hidden.write() }
+                if writer != nil {
+                    try? hidden.write()
+                    try? configuration.saveHidingChanges()
+                }
                 writer?.request()
             }
         }
@@ -60,9 +64,10 @@ final class Daemon: RequestResponder {
         let hidden = HiddenStateWriter(hiddenState) { Self.hidden(by: loader, catalog, mailbox.settings) }
         self.hiddenState = hidden
         lastMasks = LastMasks(folder: context.paths.state)
-        configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
+        let configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
+        self.configuration = configuration
         let writer = self.writer
-        let requestSaving: @Sendable () -> Void = { writer.request(hidden) }
+        let requestSaving: @Sendable () -> Void = { writer.request(hidden, configuration) }
         history = ChangeHistory(
             configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
@@ -125,8 +130,8 @@ final class Daemon: RequestResponder {
     /// Stores what has changed since the last time, and ends that.
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 
-    /// Requests that what has changed is stored: what is hidden at once, the rest soon.
-    func requestSaving() { writer.request(hiddenState) }
+    /// Requests that what has changed is stored: what is hidden and the settings that hide at once, the rest soon.
+    func requestSaving() { writer.request(hiddenState, configuration) }
 
     /// As `storeChanges`.
     /// - Throws: the error, or a `Problem` with the words of all.
