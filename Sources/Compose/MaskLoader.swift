@@ -29,13 +29,16 @@ public struct MaskSet: Sendable {
 /// Loads masks on a thread of its own: reads, decodes and renders their art, and hands complete masks to the frame
 /// loop, which replaces its masks between two frames. If one of the selected masks can't be loaded, nothing changes, so
 /// that a mistake never removes a mask that hides a face. Watches the folders of the masks in use: an edit takes effect
-/// at once, and an invalid one is reported once and leaves the last valid mask in use.
+/// at once, and an invalid one is reported once and leaves the last valid mask in use. So does one that hides less, or a
+/// folder of the same name that comes before: it takes effect when a request names the mask.
 ///
 /// In the frame loop, `hasUpdate(since:)` and `update(since:)` are one atomic load while nothing has changed. They
 /// neither wait nor allocate then.
 public final class MaskLoader: Sendable {
     private struct State {
         var selections: [MaskSelection]
+        /// The masks that requests have named since the thread last read the selections.
+        var named: Set<String> = []
         /// Selections that were replaced before they could be loaded, with what they hide, the oldest first.
         var superseded: [(selections: [MaskSelection], hidden: HiddenParts)] = []
         /// The size of the frames to load masks for.
@@ -90,14 +93,20 @@ public final class MaskLoader: Sendable {
 
     /// Selects masks, in drawing order. Returns at once; the masks change when all are loaded. If one of them can't be
     /// loaded, the error is logged and `selections` returns to the masks that were selected before.
-    /// - Parameter hidden: what the masks promise to hide; until they are loaded, pictures that show it are withheld.
-    public func select(_ selections: [MaskSelection], hiding hidden: HiddenParts = []) {
+    /// - Parameters:
+    ///   - hidden: what the masks promise to hide; until they are loaded, pictures that show it are withheld.
+    ///   - named: the masks that the user has put on by name, so that their present versions are worn, even if those
+    ///     hide less than the worn ones.
+    public func select(
+        _ selections: [MaskSelection], hiding hidden: HiddenParts = [], naming named: Set<String> = []
+    ) {
         state.withLock { state in
             if state.isLoading, state.superseded.count < Self.maxSuperseded {
                 let before = HiddenParts(rawValue: requestedParts.load(ordering: .relaxed))
                 state.superseded.append((state.selections, before))
             }
             (state.selections, state.isLoading) = (selections, true)
+            state.named.formUnion(named)
             requestedParts.store(hidden.rawValue, ordering: .releasing)
         }
         wakeEvent.signal()
@@ -175,9 +184,10 @@ public final class MaskLoader: Sendable {
         var loaded = loaded
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         while true {
-            let (selections, size, isOpen, spent) = state.withLock { state in
-                defer { state.spent = [] }
-                return (state.selections, state.size, state.isOpen, state.spent)
+            let (selections, named, size, isOpen, spent) = state.withLock { state in
+                // A name counts for what is there now, and not for a later edit.
+                defer { (state.spent, state.named) = ([], []) }
+                return (state.selections, state.named, state.size, state.isOpen, state.spent)
             }
             // Frees megabytes here, outside the lock that the frame loop may wait for.
             _ = consume spent
@@ -195,7 +205,7 @@ public final class MaskLoader: Sendable {
             // Load into a copy: the current masks stay if one can't be loaded.
             var fresh = loaded
             fresh.resize(to: size)
-            let lines = fresh.load(selections)
+            let lines = fresh.load(selections, naming: named)
             if let problem = fresh.loadError {
                 let worn = loaded.selections
                 state.withLock { state in
@@ -232,7 +242,9 @@ public final class MaskLoader: Sendable {
             lines.forEach(log)
             // Preload what may be selected next, mask by mask, until something else is requested.
             func isIdle() -> Bool {
-                state.withLock { $0.selections == selections && $0.size == size && $0.isOpen }
+                state.withLock {
+                    $0.selections == selections && $0.named.isEmpty && $0.size == size && $0.isOpen
+                }
             }
             while isIdle(), loaded.preloadNext() {}
             guard isIdle() else { continue }
@@ -262,6 +274,18 @@ struct LoadedMasks: Sendable {
         var mask: Mask?
         /// The error of the current version; nil if it is valid.
         let problem: (any Error)?
+        /// Whether the current version is valid but hides less than `mask`, which stays on until a request names it.
+        var isHeldBack: Bool { problem is HidesLess }
+    }
+
+    /// The error of a version that hides less than the one that is worn.
+    private struct HidesLess: Error, CustomStringConvertible {
+        let mask: String
+
+        var description: String {
+            "the mask '\(mask)' has changed and would hide less than before; to wear it as it is now, run "
+                + "`guise wear \(mask)`"
+        }
     }
 
     private let searchPaths: [String]
@@ -298,8 +322,9 @@ struct LoadedMasks: Sendable {
     }
 
     /// Loads the selected masks that aren't loaded yet, or have changed.
+    /// - Parameter named: the masks whose present versions are wanted even if they hide less than the loaded ones.
     /// - Returns: lines for the user that weren't reported before.
-    mutating func load(_ selections: [MaskSelection]) -> [String] {
+    mutating func load(_ selections: [MaskSelection], naming named: Set<String> = []) -> [String] {
         let library = MaskLibrary(searchPaths: searchPaths)
         var lines: [String] = []
         var now: [LoadedMask] = []
@@ -309,7 +334,7 @@ struct LoadedMasks: Sendable {
             // Each loaded mask is taken only once: the same mask may be selected twice.
             let before = same.map { loaded.remove(at: $0) } ?? takeCached(selection, fileVersions)
             if var kept = before, kept.size == target.size, kept.fileVersions == fileVersions,
-                kept.selection.choices == selection.choices
+                kept.selection.choices == selection.choices, !kept.isHeldBack || !named.contains(selection.mask)
             {
                 kept.selection = selection
                 kept.mask?.opacity = selection.opacity
@@ -317,7 +342,7 @@ struct LoadedMasks: Sendable {
                 now.append(kept)
                 continue
             }
-            now.append(load(selection, fileVersions, library, before: before, &lines))
+            now.append(load(selection, fileVersions, library, before: before, named, &lines))
         }
         for loadedMask in loaded where loadedMask.size == target.size { cache(loadedMask) }
         loaded = now
@@ -340,7 +365,7 @@ struct LoadedMasks: Sendable {
             let fileVersions = fileVersions(of: name, library)
             guard failedPreloads[name] != fileVersions else { continue }
             var lines: [String] = []
-            let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, &lines)
+            let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, [], &lines)
             // An error is reported when the mask is selected.
             if loadedMask.problem == nil { cache(loadedMask) } else { failedPreloads[name] = fileVersions }
             ArtReader.shutDown()
@@ -374,12 +399,17 @@ struct LoadedMasks: Sendable {
 
     private mutating func load(
         _ selection: MaskSelection, _ fileVersions: [FileVersion], _ library: MaskLibrary, before: LoadedMask?,
-        _ lines: inout [String]
+        _ named: Set<String>, _ lines: inout [String]
     ) -> LoadedMask {
         do {
             var target = target
             target.choices = selection.choices
             var mask = try library.load(selection.mask, for: target)
+            if let before, let worn = before.mask, before.fileVersions != fileVersions || before.isHeldBack,
+                !named.contains(selection.mask), mask.hidesLess(than: worn)
+            {
+                throw HidesLess(mask: selection.mask)
+            }
             if let before, before.size != target.size, before.fileVersions == fileVersions,
                 before.selection.choices == selection.choices, let resized = before.mask
             {
@@ -391,7 +421,7 @@ struct LoadedMasks: Sendable {
                 lines += mask.warnings
             }
             (mask.opacity, mask.personSlot) = (selection.opacity, selection.personSlot)
-            if let before, before.fileVersions != fileVersions {
+            if let before, before.fileVersions != fileVersions || before.isHeldBack {
                 lines.append("the mask '\(selection.mask)' was reloaded")
             }
             return LoadedMask(

@@ -152,6 +152,19 @@ final class ConfigurationStore: Sendable {
         _ = try writeUnsavedKeys { $0 }
     }
 
+    /// As `saveChanges`, if a key that hides something is among those that were set: after a crash at this moment, the
+    /// next process hides it too.
+    /// - Throws: as `save`. Then the keys are written by the next call.
+    func saveHidingChanges() throws {
+        // What is just being written is not among `unsaved`, and may fail.
+        let isPending = fileAccess.withLock { _ in unsaved.withLock { $0.contains(where: Self.hides) } }
+        if isPending { try saveChanges() }
+    }
+
+    /// Whether a key hides something, or shows it: what becomes of lost faces, and the parts of the picture that are
+    /// cut off.
+    private static func hides(_ key: String) -> Bool { key.hasPrefix("privacy.") || key == "view.crop" }
+
     /// Writes the unsaved keys, and a change, into the file as it is now. Keys that are set meanwhile remain for the
     /// next call, and so do all if the write fails. If the user's editor writes the file in the meantime, nothing of
     /// that is lost: its text is read again.
@@ -269,7 +282,8 @@ final class ConfigurationStore: Sendable {
     }
 
     /// Applies a configuration, as far as that is possible while frames flow.
-    /// - Parameter selectsMasks: whether its masks are put on, if they differ from those of the current one.
+    /// - Parameter selectsMasks: whether its masks are put on, if it names them and they differ from those that the
+    ///   current one names.
     /// - Returns: notes for the user.
     /// - Throws: the errors of `change`, and of `MaskCatalog.select` for its masks. In this case nothing has changed.
     private func apply(
@@ -278,9 +292,11 @@ final class ConfigurationStore: Sendable {
         let (old, new, kept) = try latest.withLock { text in
             let (old, fresh) = (text.value, try change(text))
             var kept: [String] = []
-            if selectsMasks, fresh.value.masks != old.masks {
+            // A file without the list is no edit of it: what is worn stays.
+            let before = text.namesMasks ? old.masks : nil
+            if selectsMasks, fresh.namesMasks, fresh.value.masks != before {
                 // Those that were listed and no longer are have been taken off by name.
-                let named = Set(old.masks.map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
+                let named = Set((before ?? []).map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
                 let selections: [MaskSelection]
                 (selections, kept) = masks.keepingHidingMasks(fresh.value.masks, except: named)
                 try masks.select(selections)

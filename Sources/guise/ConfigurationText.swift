@@ -10,6 +10,9 @@ struct ConfigurationText: Sendable {
     private let json: JSON
     let value: Configuration
 
+    /// Whether it has the key `masks`. If it hasn't, the default is worn at the start and changes nothing later.
+    var namesMasks: Bool { json["masks"] != nil }
+
     /// Parses a configuration.
     /// - Throws: `Problem` that names the file, line and key.
     init(text: [UInt8], file: String) throws {

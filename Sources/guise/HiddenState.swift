@@ -18,9 +18,9 @@ struct HiddenState: Sendable {
         /// opaque as they were.
         /// - Parameters:
         ///   - wanted: the masks that it would start with.
-        ///   - known: the names of all masks that can be read.
+        ///   - known: the names of all masks that can be read and hide something.
         /// - Returns: the masks, and names. `kept`: masks added although not in `wanted`. `missing`: masks that no
-        ///   longer exist.
+        ///   longer exist, or hide nothing any more.
         func keeping(
             _ wanted: [MaskSelection], known: [String]
         ) -> (masks: [MaskSelection], kept: [String], missing: [String]) {

@@ -58,14 +58,17 @@ final class MaskCatalog: Sendable {
     }
 
     /// Selects masks.
+    /// - Parameter named: the masks that a request has put on by name: only they change to a version that hides less.
     /// - Throws: the error of `check`; in this case nothing has changed.
-    func select(_ selections: [MaskSelection]) throws {
+    func select(_ selections: [MaskSelection], naming named: Set<String> = []) throws {
         try check(selections)
         lastChoices.withLock { lastChoices in
             for worn in loader.selections where !worn.choices.isEmpty { lastChoices[worn.mask] = worn.choices }
         }
         let hiding = hiddenParts
-        loader.select(selections, hiding: selections.reduce([]) { $1.opacity > 0 ? $0.union(hiding($1.mask)) : $0 })
+        loader.select(
+            selections, hiding: selections.reduce([]) { $1.opacity > 0 ? $0.union(hiding($1.mask)) : $0 },
+            naming: named)
     }
 
     /// Tells what a mask hides: by its description, and as it is loaded, which may be an earlier version. A mask that

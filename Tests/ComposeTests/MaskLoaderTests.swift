@@ -148,6 +148,83 @@ private final class LogRecorder: Sendable {
         waits { loader.selections == [MaskSelection("hat")] && loader.hidden == [] }
     }
 
+    private static let veil = """
+        {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+        """
+    /// What strangers may call their mask: nothing is hidden, or only promised to be.
+    static let bareMasks = [
+        #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}"#,
+        #"{"version": 1, "onLostFace": "cover", "layers": [{"kind": "effect", "mode": "grey"}]}"#,
+    ]
+
+    /// Makes a folder with one description, or replaces the description, in one step.
+    private func put(_ description: String, at folder: String) throws {
+        let fresh = try scratch.write(description, "fresh mask/mask.json")
+        if scratch.names(in: folder).isEmpty {
+            try #require(unsafe rename(scratch.path("fresh mask"), scratch.path(folder)) == 0)
+        } else {
+            try #require(unsafe rename(fresh, scratch.path("\(folder)/mask.json")) == 0)
+        }
+    }
+
+    @Test(arguments: bareMasks, ["Own", "Masks"])
+    func `a worn mask that comes to hide less, or another of its name, is worn once a request names it`(
+        bare: String, folder: String
+    ) throws {
+        try make("hat")
+        try scratch.makeFolder("Own")
+        try put(Self.veil, at: "Masks/veil")
+        let log = log
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Own"), scratch.path("Masks")],
+            target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
+            selections: [MaskSelection("veil")], log: { log.add($0) })
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        let worn = loader.masks[0].revision
+        var seen = 0
+        try put(bare, at: "\(folder)/veil")
+        waits { log.lines.count == 1 }
+        #expect(log.lines[0].contains("hide less") && log.lines[0].contains("`guise wear veil`"), "\(log.lines)")
+        #expect(loader.update(since: &seen) == nil && loader.hidden == .faces && loader.masks[0].revision == worn)
+        // Whatever else is selected.
+        loader.select(["veil", "hat"].map(MaskSelection.init), hiding: .faces)
+        let both = next(loader, &seen)
+        #expect(both.map(\.name) == ["veil", "hat"] && both[0].revision == worn && loader.hidden.contains(.faces))
+        loader.select(["veil", "hat"].map(MaskSelection.init), hiding: .faces, naming: ["hat"])
+        // For frames of another size, only the present version could be drawn.
+        loader.resize(to: FrameSize(width: 160, height: 120))
+        waits { log.lines.last?.hasSuffix("(the current masks stay on)") == true && loader.size.width == 320 }
+        #expect(loader.update(since: &seen) == nil && loader.masks[0].revision == worn)
+        loader.select(["veil", "hat"].map(MaskSelection.init), hiding: .faces, naming: ["veil"])
+        let named = next(loader, &seen)
+        #expect(named.map(\.name) == ["veil", "hat"] && named[0].revision > worn)
+        #expect(named[0].layers.allSatisfy { !$0.hidesFaces })
+        waits { log.lines.last?.contains("was reloaded") == true }
+        // The name counted for that version only.
+        try put(Self.veil, at: "\(folder)/veil")
+        let again = next(loader, &seen)
+        #expect(again[0].hidden == .faces && again[0].revision > named[0].revision)
+        try put(bare, at: "\(folder)/veil")
+        waits { log.lines.last?.contains("hide less") == true }
+        #expect(loader.update(since: &seen) == nil && loader.masks[0].revision == again[0].revision)
+    }
+
+    @Test func `a worn mask may come to hide more, or the same otherwise`() throws {
+        try scratch.makeFolder("Masks")
+        try put(Self.bareMasks[0], at: "Masks/veil")
+        let loader = try loader(["veil"])
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        try put(Self.veil, at: "Masks/veil")
+        #expect(next(loader, &seen)[0].hidden == .faces)
+        try put(Self.veil.replacing("pixelate", with: "blur"), at: "Masks/veil")
+        #expect(next(loader, &seen)[0].hidden == .faces)
+        waits { log.lines.count == 2 }
+        #expect(log.lines.allSatisfy { $0.contains("was reloaded") }, "\(log.lines)")
+    }
+
     @Test func `masks are loaded for another size together, and stay if one of them can't be`() throws {
         try make("hat")
         try make("beard")

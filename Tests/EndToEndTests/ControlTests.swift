@@ -204,8 +204,10 @@ extension EndToEnd {
             withExtendedLifetime(lock) {}
         }
 
-        @Test func `after a crash, the picture is paused if the mask that hid something is not there any more`() throws
-        {
+        @Test(arguments: [nil, #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}"#] as [String?])
+        func `after a crash, the picture is paused if the mask that hid something is not there any more`(
+            another: String?
+        ) throws {
             let scratch = try ScratchFolder()
             try scratch.write(
                 """
@@ -217,6 +219,7 @@ extension EndToEnd {
             first.running.send(signal: SIGKILL)
             first.running.wait()
             try scratch.shell("rm -r config/guise/Masks/veil")
+            if let another { try scratch.write(another, "config/guise/Masks/veil/mask.json") }
             let second = try RunningGuise(arguments, in: scratch, isPublishing: false)
             #expect(try second.status()["paused"]?.bool == true)
             #expect(second.running.said.contains("the picture is paused: veil hid something"))

@@ -424,6 +424,36 @@ import Track
         fixture.loader.close()
     }
 
+    @Test(arguments: [MaskRequest.wear(["ac-cover"]), .add(["ac-cover"]), .only("ac-cover")])
+    func `an edit that hides less waits until a request names the mask, and what hides is stored`(
+        request: MaskRequest
+    ) throws {
+        let fixture = try DaemonFixture()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        try fixture.write(
+            mask: "ac-cover",
+            """
+            {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
+            """)
+        _ = try fixture.ask(.mask(.wear(["ac-cover"])))
+        let lines = Mutex<[String]>([])
+        fixture.loader.start(log: { line in lines.withLock { $0.append(line) } })
+        defer { fixture.loader.close() }
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover"] }
+        try fixture.write(mask: "ac-cover", #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}"#)
+        waits { lines.withLock { $0.contains { $0.contains("hide less") } } }
+        #expect(try fixture.ask(.mask(.clear))["kept"]?.elements.compactMap(\.string) == ["ac-cover"])
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover", "ab-grey"] }
+        #expect(fixture.loader.hidden == .faces)
+        try fixture.daemon.saveChanges()
+        #expect(try state.read().masks.map(\.mask) == ["ac-cover"])
+        _ = try fixture.ask(.mask(request))
+        waits { fixture.loader.hidden == [] }
+        try fixture.daemon.saveChanges()
+        #expect(try state.read() == HiddenState.Content())
+    }
+
     @Test func `an edit of the configuration takes off only the hiding masks that it named before`() throws {
         let fixture = try DaemonFixture()
         _ = try fixture.ask(.mask(.wear(["pixelate"])))
@@ -435,6 +465,25 @@ import Track
         // The list had it, and has it no more.
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
         #expect(fixture.loader.selections.map(\.mask) == ["ab-grey"])
+    }
+
+    @Test(arguments: ["{}", #"{"source": "camera", "faces": {"max": 3}}"#])
+    func `a configuration without masks leaves on what is worn, and one with masks puts them on`(text: String) throws {
+        let fixture = try DaemonFixture()
+        func worn(with text: String) throws -> [String] {
+            try fixture.write(configuration: text)
+            _ = try fixture.ask(.configuration(.reload))
+            return fixture.loader.selections.map(\.mask)
+        }
+        let listed = #"{"source": "camera", "masks": ["pixelate"]}"#
+        #expect(try worn(with: listed) == ["pixelate"])
+        #expect(try worn(with: text) == ["pixelate"])
+        // It was not taken out of a list.
+        #expect(try worn(with: #"{"masks": ["ab-grey"]}"#) == ["pixelate", "ab-grey"])
+        #expect(try worn(with: text) == ["pixelate", "ab-grey"])
+        _ = try fixture.ask(.mask(.remove("pixelate")))
+        // Also those that are the default.
+        #expect(try worn(with: #"{"masks": ["santa"]}"#) == ["santa"])
     }
 
     @Test(arguments: [MaskRequest.next, .surprise(all: true), .clear, .only("ab-grey")])
@@ -518,6 +567,34 @@ import Track
         _ = try fixture.ask(.picture(.resume))
         try? fixture.daemon.saveChanges()
         #expect(try state.read() == HiddenState.Content())
+    }
+
+    @Test func `what hides is stored once its folder can be written again, without another request`() throws {
+        let fixture = try DaemonFixture()
+        // A file can't replace a folder, and only an empty one is removed.
+        try fixture.scratch.makeFolder("run/hidden.json/more")
+        fixture.daemon.startSaving()
+        defer { fixture.daemon.stopSaving() }
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        waits { fixture.newEvents.contains { $0["message"]?.string?.contains("hidden.json") == true } }
+        try fixture.scratch.shell("rm -r run/hidden.json")
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        try waits { try state.read().masks.map(\.mask) == ["pixelate"] }
+    }
+
+    @Test func `all that can't be stored is reported`() throws {
+        let fixture = try DaemonFixture()
+        try fixture.scratch.makeFolder("state/guise/masks.json")
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2)))
+        try fixture.write(configuration: "{")
+        let message = try #require(problem { try fixture.daemon.saveChanges() }?.message)
+        #expect(message.contains("masks.json") && message.contains("config.json"), "\(message)")
+        fixture.daemon.startSaving()
+        fixture.daemon.stopSaving()
+        let reported = fixture.newEvents.compactMap { $0["message"]?.string }
+        for name in ["masks.json", "config.json"] {
+            #expect(reported.contains { $0.contains(name) }, "\(reported)")
+        }
     }
 
     @Test func `what hides from the start is kept for the next process too`() throws {
@@ -873,6 +950,32 @@ import Track
         let version = try fixture.scratch.read("config/guise/config.json")
         try fixture.daemon.saveChanges()
         #expect(try fixture.scratch.read("config/guise/config.json") == version, "there is nothing more to save")
+    }
+
+    @Test(
+        arguments: [
+            ("privacy.onLostFace", "cover"), ("view.crop", [0.1, 0.2, 0, 0.3]),
+            ("privacy", JSON(["onLostFace": "cover"])),
+        ] as [(String, JSON)])
+    func `a key that hides something is in the file before the answer, and so is what takes it back`(
+        key: String, value: JSON
+    ) throws {
+        let fixture = try DaemonFixture()
+        // The writer waits for half a second without a request.
+        fixture.daemon.startSaving()
+        defer { fixture.daemon.stopSaving() }
+        func next() throws -> Configuration {
+            try Configuration(text: [UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
+        }
+        func hides(_ configuration: Configuration) -> Bool {
+            configuration.onLostFace == .cover || configuration.view.crop != SIMD4()
+        }
+        #expect(try !hides(next()))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: key, value: value)))
+        #expect(try hides(next()))
+        // A crop that is taken back shows more, as was asked for; of lost faces no more is shown.
+        _ = try fixture.ask(.history(.undo))
+        #expect(try hides(next()) == (key != "view.crop"))
     }
 
     @Test func `what takes effect at the next start is reported`() throws {

@@ -23,6 +23,8 @@ final class Daemon: RequestResponder {
     private let service: ServiceHandler
     private let loader: MaskLoader
     private let lastMasks: LastMasks
+    /// The masks that `lastMasks` has; nil before it was written.
+    private let storedMasks = Mutex<[MaskSelection]?>(nil)
     private let hiddenState: HiddenStateWriter
     private let catalog: MaskCatalog
     private let mailbox: Mailbox
@@ -32,10 +34,14 @@ final class Daemon: RequestResponder {
     private final class WriterSlot: Sendable {
         let writer = Mutex<DelayedWriter?>(nil)
 
-        /// Stores what is hidden at once, and the rest soon, which tries the former again if it failed.
-        func request(_ hidden: HiddenStateWriter) {
+        /// Stores what is hidden and the settings that hide at once, and the rest soon, which tries the former again if
+        /// it failed.
+        func request(_ hidden: HiddenStateWriter, _ configuration: ConfigurationStore) {
             writer.withLock { writer in
-                if writer != nil { try? hidden.write() }
+                if writer != nil {
+                    try? hidden.write()
+                    try? configuration.saveHidingChanges()
+                }
                 writer?.request()
             }
         }
@@ -58,9 +64,10 @@ final class Daemon: RequestResponder {
         let hidden = HiddenStateWriter(hiddenState) { Self.hidden(by: loader, catalog, mailbox.settings) }
         self.hiddenState = hidden
         lastMasks = LastMasks(folder: context.paths.state)
-        configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
+        let configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
+        self.configuration = configuration
         let writer = self.writer
-        let requestSaving: @Sendable () -> Void = { writer.request(hidden) }
+        let requestSaving: @Sendable () -> Void = { writer.request(hidden, configuration) }
         history = ChangeHistory(
             configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
@@ -102,14 +109,16 @@ final class Daemon: RequestResponder {
     /// Starts to store changed settings, those of cameras too, and the masks that are worn: at the start, since the
     /// command line may have named masks that hide something, and after each change.
     func startSaving() {
+        let reported = Mutex<[String]>([])
         let fresh = DelayedWriter { [weak self] in
-            do {
-                try self?.saveChanges()
-                return true
-            } catch {
-                self?.events.report("\(error)")
-                return false
+            let lines = self?.storeChanges().map { "\($0)" } ?? []
+            let known = reported.withLock { reported in
+                defer { reported = lines }
+                return reported
             }
+            // It is tried again every second, but said once.
+            for line in lines where !known.contains(line) { self?.events.report(line) }
+            return lines.isEmpty
         }
         writer.writer.withLock { $0 = fresh }
         requestSaving()
@@ -121,18 +130,39 @@ final class Daemon: RequestResponder {
     /// Stores what has changed since the last time, and ends that.
     func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
 
-    /// Requests that what has changed is stored: what is hidden at once, the rest soon.
-    func requestSaving() { writer.request(hiddenState) }
+    /// Requests that what has changed is stored: what is hidden and the settings that hide at once, the rest soon.
+    func requestSaving() { writer.request(hiddenState, configuration) }
+
+    /// As `storeChanges`.
+    /// - Throws: the error, or a `Problem` with the words of all.
+    func saveChanges() throws {
+        let errors = storeChanges()
+        guard let first = errors.first else { return }
+        guard errors.count > 1 else { throw first }
+        throw Problem(.system, errors.map { "\($0)" }.joined(separator: "; "))
+    }
 
     /// Stores changed settings, the masks that are worn, and what must stay hidden. What can't be stored keeps nothing
     /// else from being stored.
-    /// - Throws: the first error.
-    func saveChanges() throws {
+    /// - Returns: the errors of what could not be stored.
+    private func storeChanges() -> [any Error] {
         let results = [
-            Result { try hiddenState.write() }, Result { try lastMasks.write(loader.selections) },
+            Result { try hiddenState.write() }, Result { try saveLastMasks() },
             Result { try configuration.saveChanges() }, Result { try cameras.saveChanges() },
         ]
-        for result in results { try result.get() }
+        var errors: [any Error] = []
+        for case .failure(let error) in results { errors.append(error) }
+        return errors
+    }
+
+    /// Stores the masks that are worn, unless they are stored already.
+    private func saveLastMasks() throws {
+        try storedMasks.withLock { stored in
+            let worn = loader.selections
+            guard worn != stored else { return }
+            try lastMasks.write(worn)
+            stored = worn
+        }
     }
 
     /// What must stay hidden if this process ends and another one takes its place.

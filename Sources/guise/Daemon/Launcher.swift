@@ -242,11 +242,13 @@ enum Launcher {
     }
 
     /// The masks of the start, with those that were hiding something when the process before this one ended. If one of
-    /// them is not there any more, the picture is paused.
+    /// them is not there any more, or hides nothing any more, the picture is paused.
     private static func keeping(
         _ hidden: inout HiddenState.Content, _ wanted: [MaskSelection], _ context: AppContext
     ) -> [MaskSelection] {
-        let (masks, kept, missing) = hidden.keeping(wanted, known: context.library.names)
+        // One that hides nothing any more, such as a stranger's of the same name, doesn't take its place.
+        let hiding = context.library.summaries.filter { !$0.hidden.isEmpty }.map(\.name)
+        let (masks, kept, missing) = hidden.keeping(wanted, known: hiding)
         for mask in kept {
             log("\(mask) stays on, since it was worn when Guise ended; take it off with `guise remove \(mask)`")
         }
@@ -254,8 +256,8 @@ enum Launcher {
             hidden.isPaused = true
             let names = missing.joined(separator: ", ")
             logWarning(
-                "the picture is paused: \(names) hid something when Guise ended, and can't be read any more; "
-                    + "put another mask on, and run `guise resume`")
+                "the picture is paused: \(names) hid something when Guise ended, and can't be read or hides nothing "
+                    + "any more; put another mask on, and run `guise resume`")
         } else if hidden.isPaused {
             log("the picture stays paused, as it was when Guise ended; `guise resume` shows it")
         }

@@ -74,12 +74,12 @@ struct MaskHandler {
             selections.removeAll { displaced.contains($0.mask) }
             replaced += displaced
         }
-        try masks.select(selections)
+        try masks.select(selections, naming: Set(names))
         return WornReply(selections, kept: kept, replaced: replaced)
     }
 
     private func only(_ name: String) throws -> WornReply {
-        try replace(with: [wornByName(worn.first { $0.mask == name } ?? masks.remembered(name))])
+        try replace(with: [wornByName(worn.first { $0.mask == name } ?? masks.remembered(name))], naming: [name])
     }
 
     /// A mask that is put on by name is for everybody, and if it hides something, opaque.
@@ -105,9 +105,10 @@ struct MaskHandler {
     }
 
     /// Replaces the active masks, except those that hide something: they stay until a request names them.
-    func replace(with selections: [MaskSelection]) throws -> WornReply {
+    /// - Parameter named: the masks that the request names.
+    func replace(with selections: [MaskSelection], naming named: Set<String> = []) throws -> WornReply {
         let (now, kept) = masks.keepingHidingMasks(selections)
-        try masks.select(now)
+        try masks.select(now, naming: named)
         return WornReply(now, kept: kept)
     }
 
