@@ -260,8 +260,8 @@ public final class ControlServer: Sendable {
         return false
     }
 
-    /// Answers lines for a while, each time one of the client that was not answered for the longest: what a client waits
-    /// does not depend on how many lines others have sent.
+    /// Answers lines for a while, each time one of the client that was not answered for the longest: how long a client
+    /// waits does not depend on how many lines others have sent.
     private func answerLines(_ clients: inout [Client], _ daemon: any RequestResponder) {
         let end = now() + ControlLimits.answeringTime
         var answered = [Int](repeating: 0, count: clients.count)

@@ -244,6 +244,8 @@ import Testing
 
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
         let fixture = try ServerFixture(Clock(step: 1_000_000))
+        // A subscriber that is dropped, since it does not read, leaves its place.
+        fixture.echo.most.store(0, ordering: .relaxed)
         var clients = try (0..<64).map { _ in try fixture.raw() }
         for (number, client) in clients.enumerated() {
             let request = number < 48 ? "\"subscribe\", \"events\": [\"metrics\"]" : "\"snapshot\""
@@ -362,7 +364,8 @@ import Testing
         }
         echo.release.signal()
         ended.wait()
-        #expect(echo.toggled.withLock { $0.isEmpty })
+        let toggled = echo.toggled.withLock { $0 }
+        #expect(toggled.isEmpty)
     }
 
     @Test func `the client that is idle for the longest makes room for a new one`() throws {
