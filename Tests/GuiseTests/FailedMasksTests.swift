@@ -31,7 +31,7 @@ import Testing
         // What the system refuses once is tried again.
         for _ in 0..<2 {
             #expect(throws: Problem.self) {
-                try failed.load("crown", []) {
+                try failed.load("crown", []) { () throws -> String in
                     tries += 1
                     throw Problem(.system, "no memory")
                 }
