@@ -272,7 +272,7 @@ public final class ControlServer: Sendable {
                 longest = i
             }
             guard let next = longest else { return }
-            let subscribers = clients.count(where: { !$0.topics.isEmpty })
+            let subscribers = clients.count(where: { !$0.topics.isEmpty && !$0.isClosing })
             answerLine(of: &clients[next], maySubscribe: subscribers < ControlLimits.maxSubscribers, daemon)
             answered[next] += 1
             let time = now()
