@@ -11,10 +11,31 @@ public enum ControlLimits {
     public static let longestLine = 64 << 10
     /// The largest number of connections at once.
     static let maxClients = 64
+    /// The largest number of clients with subscriptions, which are never idle: programs that forget theirs leave places
+    /// for others.
+    static let maxSubscribers = 48
+    /// The largest number of connections that wait for a place. Others wait in the socket's queue.
+    static let maxArrivals = 64
+    /// The largest number of connections that are accepted before clients get their turn.
+    static let acceptedAtOnce = 16
     /// The largest number of unread bytes queued for one client. A client with more is dropped.
     static let maxPendingBytes = 256 << 10
-    /// The largest number of lines of one client that are answered before other clients get their turn.
+    /// The largest number of lines of one client that are answered before the answers are sent. More might be dropped
+    /// as unread.
     static let linesAtOnce = 16
+    /// Nanoseconds of answering after which answers are sent and new clients let in. One line may take longer.
+    static let answeringTime: UInt64 = 20_000_000
+    /// Nanoseconds by which a new client's first line goes before those of clients that were answered lately. Clients
+    /// that send one line after the other wait no longer than this for new ones.
+    static let newClientLead: UInt64 = 100_000_000
+    /// Nanoseconds of silence after which a client is idle. A client that has just connected sends its request now.
+    static let shortestSilence: UInt64 = 100_000_000
+    /// Nanoseconds after which a client that has not completed a line is idle too.
+    static let longestHalfLine: UInt64 = 10_000_000_000
+    /// Nanoseconds that a new client waits for a place before it is refused: most clients leave with their answer.
+    static let longestWait: UInt64 = 1_000_000_000
+    /// Milliseconds between two looks for a place.
+    static let placeInterval: CInt = 10
 }
 
 /// The object that answers requests for the server.
@@ -47,6 +68,15 @@ public final class ControlServer: Sendable {
     private let eventInterval: CInt
     /// Seconds that a dropped client has to read the reason.
     private let closeTimeout: UInt64
+    /// The time in nanoseconds of the monotonic clock.
+    private let now: @Sendable () -> UInt64
+
+    /// A connection that waits for a place among the clients.
+    private struct Arrival {
+        let descriptor: CInt
+        /// When it was accepted, in nanoseconds of the server's clock.
+        let time: UInt64
+    }
 
     /// Starts to listen.
     /// - Parameters:
@@ -54,12 +84,13 @@ public final class ControlServer: Sendable {
     ///   - daemon: the object that answers the requests.
     ///   - eventInterval: milliseconds between polls for events while there are subscribers.
     ///   - closeTimeout: seconds that a dropped client has to read the reason.
+    ///   - now: the monotonic clock, by which clients are idle and take turns.
     /// - Throws: an error if the wake event cannot be created.
     public init(
         _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100,
-        closeTimeout: UInt64 = 10
+        closeTimeout: UInt64 = 10, now: @escaping @Sendable () -> UInt64 = { monotonicTime() }
     ) throws {
-        (self.eventInterval, self.closeTimeout) = (eventInterval, closeTimeout)
+        (self.eventInterval, self.closeTimeout, self.now) = (eventInterval, closeTimeout, now)
         wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
         startThread(named: "control") { [self] in
@@ -106,16 +137,21 @@ public final class ControlServer: Sendable {
             }
         lowerThreadPriority()
         var clients: [Client] = []
+        var arrivals: [Arrival] = []
         var polled: [pollfd] = []
         var count = 0
         while true {
             polled.removeAll(keepingCapacity: true)
             polled.append(pollfd(fd: wakeEvent.descriptor, events: Int16(POLLIN), revents: 0))
-            polled.append(pollfd(fd: listening, events: Int16(POLLIN), revents: 0))
+            let accepts = arrivals.count < ControlLimits.maxArrivals
+            polled.append(pollfd(fd: accepts ? listening : -1, events: Int16(POLLIN), revents: 0))
             for client in clients { polled.append(client.pollRequest) }
             let listened = clients.contains { !$0.topics.isEmpty }
-            let isBusy = clients.contains(where: \.hasLine)
-            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isClosing) ? eventInterval : -1
+            var timeout = listened || clients.contains(where: \.isClosing) ? eventInterval : -1
+            if !arrivals.isEmpty {
+                timeout = timeout < 0 ? ControlLimits.placeInterval : min(timeout, ControlLimits.placeInterval)
+            }
+            if clients.contains(where: \.hasLine) { timeout = 0 }
             var waiting = polled.mutableSpan
             let hasPolled = pollDescriptors(&waiting, milliseconds: timeout) >= 0
             if polled[0].revents != 0 { wakeEvent.drain() }
@@ -135,26 +171,39 @@ public final class ControlServer: Sendable {
             for (number, line) in pending.answers {
                 if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].completeRequest(with: line) }
             }
+            guard isOpen else {
+                for i in clients.indices {
+                    clients[i].send()
+                    clients[i].closeSocket()
+                }
+                for arrival in arrivals { Glibc.close(arrival.descriptor) }
+                for descriptor in pending.newClients { Glibc.close(descriptor) }
+                return
+            }
 
+            for i in clients.indices where polled[i + 2].revents != 0 { clients[i].receive(at: now()) }
+            answerLines(&clients, daemon)
             for i in clients.indices {
-                if polled[i + 2].revents != 0 { clients[i].receive() }
-                handle(&clients[i], daemon)
                 clients[i].send()
                 if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].handleHangup() }
             }
             for client in clients where client.isClosed { client.closeSocket() }
             clients.removeAll(where: \.isClosed)
-            if polled[1].revents != 0 { acceptClients(&clients, &count, listening) }
-            for descriptor in pending.newClients { addClient(descriptor, &clients, &count) }
-            if !isOpen {
-                for client in clients { client.closeSocket() }
-                return
+            if polled[1].revents != 0 { acceptClients(&arrivals, listening) }
+            for descriptor in pending.newClients {
+                if arrivals.count < 2 * ControlLimits.maxArrivals {
+                    arrivals.append(Arrival(descriptor: descriptor, time: now()))
+                } else {
+                    Glibc.close(descriptor)
+                }
             }
+            placeArrivals(&arrivals, &clients, &count)
         }
     }
 
-    private func acceptClients(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
-        while true {
+    /// Accepts connections; not all at once, so that a program that connects again and again stops nobody.
+    private func acceptClients(_ arrivals: inout [Arrival], _ listener: CInt) {
+        for _ in 0..<ControlLimits.acceptedAtOnce {
             let descriptor = clinux_local_accept(listener)
             // Without a free descriptor, the pending connection makes `poll` return at once again and again.
             if [-EMFILE, -ENFILE].contains(descriptor) { usleep(100_000) }
@@ -164,61 +213,104 @@ public final class ControlServer: Sendable {
                 Glibc.close(descriptor)
                 continue
             }
-            addClient(descriptor, &clients, &count)
+            arrivals.append(Arrival(descriptor: descriptor, time: now()))
         }
     }
 
-    /// Adds a client. If all places are taken, it gets that of the client that has been silent for the longest and
-    /// waits for nothing, so that connections which a program forgets keep nobody out.
-    private func addClient(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
-        count += 1
-        var client = Client(descriptor, number: count, closeTimeout: closeTimeout)
-        if clients.count >= ControlLimits.maxClients,
-            let idle = clients.indices.filter({ clients[$0].isIdle }).min(by: {
-                clients[$0].lastReceived < clients[$1].lastReceived
-            })
-        {
-            clients[idle].enqueueError(
-                nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are connected, this one idly"))
-            clients[idle].send()
-            clients.remove(at: idle).closeSocket()
-        }
-        if clients.count >= ControlLimits.maxClients {
-            client.enqueueError(
-                nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are already connected"))
-            client.closeAfterFlush()
-        }
-        if clients.count < 2 * ControlLimits.maxClients { clients.append(client) } else { client.closeSocket() }
-    }
-
-    private func handle(_ client: inout Client, _ daemon: any RequestResponder) {
-        for _ in 0..<ControlLimits.linesAtOnce {
-            switch client.nextLine() {
-            case nil: return
-            case .tooLong:
+    /// Gives new connections their places, in the order of their arrival. Those that find none in time are refused.
+    private func placeArrivals(_ arrivals: inout [Arrival], _ clients: inout [Client], _ count: inout Int) {
+        while let arrival = arrivals.first {
+            let time = now()
+            let taken = clients.count(where: { !$0.isClosing })
+            let hasPlace = taken < ControlLimits.maxClients || dropIdleClient(&clients, at: time)
+            guard hasPlace || time >= arrival.time + ControlLimits.longestWait else { return }
+            arrivals.removeFirst()
+            count += 1
+            var client = Client(arrival.descriptor, number: count, at: time, closeTimeout: closeTimeout)
+            if !hasPlace {
                 client.enqueueError(
-                    nil, RequestError(.badLine, "the line is longer than \(ControlLimits.longestLine) bytes"))
-            case .line(let bytes):
-                var id: JSON?
-                do throws(RequestError) {
-                    let json: JSON
-                    do { json = try JSON(bytes, file: "request", noun: "request") } catch {
-                        throw RequestError(.badLine, "\(error)".replacing("request:1: ", with: ""))
-                    }
-                    id = json["id"]
-                    let request = try Request(id: id, json)
-                    switch request.content {
-                    case .subscription(.subscribe(let topics)):
-                        client.topics = Set(topics)
-                        client.enqueue(Self.successLine(id, JSON(["events": JSON(topics.map(\.rawValue))])))
-                    case .command(let command):
-                        let (number, id) = (client.number, id)
-                        client.pendingReplies += 1
-                        daemon.handle(command) { [weak self] result in self?.postReply(result, to: number, id) }
-                    }
-                } catch {
-                    client.enqueueError(id, error)
+                    nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are already connected"))
+                client.closeAfterFlush()
+                client.send()
+            }
+            if !client.isClosed, clients.count < 2 * ControlLimits.maxClients {
+                clients.append(client)
+            } else {
+                client.closeSocket()
+            }
+        }
+    }
+
+    /// Drops the client that has been silent for the longest and waits for nothing, so that connections which a program
+    /// forgets keep nobody out.
+    /// - Returns: false if there is none.
+    private func dropIdleClient(_ clients: inout [Client], at time: UInt64) -> Bool {
+        let idle = clients.indices.filter { clients[$0].isIdle(at: time) }
+            .sorted { clients[$0].lastReceived < clients[$1].lastReceived }
+        for i in idle {
+            // Its request may have come since the sockets were polled.
+            clients[i].receive(at: time)
+            guard clients[i].isIdle(at: time) else { continue }
+            clients[i].enqueueError(
+                nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are connected, this one idly"))
+            clients[i].send()
+            clients.remove(at: i).closeSocket()
+            return true
+        }
+        return false
+    }
+
+    /// Answers lines for a while, each time one of the client that was not answered for the longest: how long a client
+    /// waits does not depend on how many lines others have sent.
+    private func answerLines(_ clients: inout [Client], _ daemon: any RequestResponder) {
+        let end = now() + ControlLimits.answeringTime
+        var answered = [Int](repeating: 0, count: clients.count)
+        while outbox.withLock({ $0.isOpen }) {
+            var longest: Int?
+            for i in clients.indices where clients[i].hasLine && answered[i] < ControlLimits.linesAtOnce {
+                if let best = longest, clients[best].lastAnswered <= clients[i].lastAnswered { continue }
+                longest = i
+            }
+            guard let next = longest else { return }
+            let subscribers = clients.count(where: { !$0.topics.isEmpty && !$0.isClosing })
+            answerLine(of: &clients[next], maySubscribe: subscribers < ControlLimits.maxSubscribers, daemon)
+            answered[next] += 1
+            let time = now()
+            clients[next].lastAnswered = time
+            if time >= end { return }
+        }
+    }
+
+    private func answerLine(of client: inout Client, maySubscribe: Bool, _ daemon: any RequestResponder) {
+        switch client.nextLine() {
+        case nil: return
+        case .tooLong:
+            client.enqueueError(
+                nil, RequestError(.badLine, "the line is longer than \(ControlLimits.longestLine) bytes"))
+        case .line(let bytes):
+            var id: JSON?
+            do throws(RequestError) {
+                let json: JSON
+                do { json = try JSON(bytes, file: "request", noun: "request") } catch {
+                    throw RequestError(.badLine, "\(error)".replacing("request:1: ", with: ""))
                 }
+                id = json["id"]
+                let request = try Request(id: id, json)
+                switch request.content {
+                case .subscription(.subscribe(let topics)):
+                    guard maySubscribe || topics.isEmpty || !client.topics.isEmpty else {
+                        throw RequestError(
+                            .tooManyClients, "\(ControlLimits.maxSubscribers) clients have subscribed already")
+                    }
+                    client.topics = Set(topics)
+                    client.enqueue(Self.successLine(id, JSON(["events": JSON(topics.map(\.rawValue))])))
+                case .command(let command):
+                    let (number, id) = (client.number, id)
+                    client.pendingReplies += 1
+                    daemon.handle(command) { [weak self] result in self?.postReply(result, to: number, id) }
+                }
+            } catch {
+                client.enqueueError(id, error)
             }
         }
     }
@@ -261,11 +353,20 @@ private struct Client {
     /// True if nothing more is read from or sent to this client.
     private(set) var isClosed = false
     private var received: [UInt8] = []
-    /// When bytes were last received, or else when it connected: nanoseconds of the monotonic clock.
-    private(set) var lastReceived = monotonicTime()
+    /// When bytes were last received, or else when it got its place: nanoseconds of the server's clock.
+    private(set) var lastReceived: UInt64
+    /// When the last line was answered.
+    var lastAnswered: UInt64
+    /// When the first byte of an incomplete line was received, at the latest.
+    private var lineBegan: UInt64
     /// The number of bytes at the start of `received` that contain no newline.
     private var searched = 0
+    /// The index of the first newline; nil if no line is complete.
+    private var lineEnd: Int?
+    /// True while the rest of a line that is too long is discarded.
     private var isSkipping = false
+    /// True until such a line is answered.
+    private var hasLongLine = false
     private var hasEnded = false
     /// The number of replies that are still due.
     var pendingReplies = 0
@@ -275,15 +376,21 @@ private struct Client {
     /// Seconds to read the reason for being dropped.
     private let closeTimeout: UInt64
 
-    init(_ descriptor: CInt, number: Int, closeTimeout: UInt64) {
+    init(_ descriptor: CInt, number: Int, at time: UInt64, closeTimeout: UInt64) {
         (self.descriptor, self.number, self.closeTimeout) = (descriptor, number, closeTimeout)
+        (lastReceived, lineBegan) = (time, time)
+        lastAnswered = time - min(time, ControlLimits.newClientLead)
     }
 
     var isClosing: Bool { closeDeadline != nil }
 
-    /// Whether nothing is under way: no request, no reply, no subscription.
-    var isIdle: Bool {
-        topics.isEmpty && pendingReplies == 0 && received.isEmpty && waiting.isEmpty && !isSkipping && !isClosing
+    /// Whether nothing has been under way for a while: no request, no reply, no subscription. A line that is not
+    /// completed in time is no request.
+    func isIdle(at time: UInt64) -> Bool {
+        guard topics.isEmpty, pendingReplies == 0, waiting.isEmpty, !hasLine, !isClosing else { return false }
+        let isInLine = isSkipping || !received.isEmpty
+        return time
+            >= (isInLine ? lineBegan + ControlLimits.longestHalfLine : lastReceived + ControlLimits.shortestSilence)
     }
 
     /// The events to poll for.
@@ -294,10 +401,10 @@ private struct Client {
         return pollfd(fd: descriptor, events: Int16(events), revents: 0)
     }
 
-    /// True if a line is complete, so that a request can be processed without reading more.
-    var hasLine: Bool { !isClosing && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
+    /// True if a line is complete or too long, so that a request can be processed without reading more.
+    var hasLine: Bool { !isClosing && !isClosed && (hasLongLine || lineEnd != nil) }
 
-    mutating func receive() {
+    mutating func receive(at time: UInt64) {
         guard !isClosing, !hasEnded, received.count <= ControlLimits.longestLine else { return }
         let chunk = 16 << 10
         let before = received.count
@@ -306,7 +413,11 @@ private struct Client {
             unsafe clinux_read(descriptor, $0.baseAddress?.advanced(by: before), chunk)
         }
         received.removeLast(chunk - max(0, count))
-        if count > 0 { lastReceived = monotonicTime() }
+        if count > 0 {
+            lastReceived = time
+            if before == 0, !isSkipping { lineBegan = time }
+            findLineEnd()
+        }
         switch count {
         case 0: hasEnded = true
         case -Int(EAGAIN): break
@@ -315,29 +426,35 @@ private struct Client {
         }
     }
 
+    /// Looks for the end of the first line, and discards what has come of a line that is too long.
+    private mutating func findLineEnd() {
+        guard lineEnd == nil else { return }
+        lineEnd = received[searched...].firstIndex(of: UInt8(ascii: "\n"))
+        guard lineEnd == nil else { return }
+        searched = received.count
+        guard isSkipping || searched > ControlLimits.longestLine else { return }
+        received.removeAll()
+        searched = 0
+        if !isSkipping { (isSkipping, hasLongLine) = (true, true) }
+    }
+
+    /// Takes the first line.
+    /// - Returns: nil if it is blank or the end of one that was too long, or if none is complete.
     mutating func nextLine() -> Input? {
         guard !isClosing else { return nil }
-        guard let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
-            searched = received.count
-            if isSkipping || searched > ControlLimits.longestLine {
-                received.removeAll()
-                searched = 0
-                if !isSkipping {
-                    isSkipping = true
-                    return .tooLong
-                }
-            }
-            return nil
+        if hasLongLine {
+            hasLongLine = false
+            return .tooLong
         }
+        guard let end = lineEnd else { return nil }
         let line = Array(received[..<end])
+        let isRest = isSkipping
         received.removeSubrange(...end)
-        searched = 0
-        if isSkipping {
-            isSkipping = false
-            return nextLine()
-        }
+        (searched, lineEnd, isSkipping, lineBegan) = (0, nil, false, lastReceived)
+        findLineEnd()
+        if isRest { return nil }
         if line.count > ControlLimits.longestLine { return .tooLong }
-        return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nextLine() : .line(line)
+        return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nil : .line(line)
     }
 
     /// Queues the reply to one request.

@@ -42,7 +42,7 @@ public enum ControlSocket {
 public struct Listener: ~Copyable, Sendable {
     let descriptor: CInt
     /// The socket file; nil if systemd passed the socket.
-    private let path: String?
+    public let path: String?
     /// The lock file, locked while the daemon lives. It keeps two daemons that start at once from both replacing a dead
     /// daemon's socket. Nil if systemd passed the socket.
     private let lock: FileLock?

@@ -10,13 +10,18 @@ package struct Signals: ~Copyable {
     package let descriptor: CInt
 
     /// Blocks the signals for this thread and for those that it starts.
+    /// - Parameter isEndingOnly: whether SIGHUP, which does not end the program, is left pending for others.
     /// - Throws: `Problem` of kind `system` if there is no free descriptor.
-    package init() throws {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-        descriptor = unsafe signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
+    package init(isEndingOnly: Bool = false) throws {
+        var (blocked, reported) = (sigset_t(), sigset_t())
+        unsafe sigemptyset(&blocked)
+        unsafe sigemptyset(&reported)
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            unsafe sigaddset(&blocked, signal)
+            if signal != SIGHUP || !isEndingOnly { unsafe sigaddset(&reported, signal) }
+        }
+        unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
+        descriptor = unsafe signalfd(-1, &reported, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
         guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: errno))") }
     }
 

@@ -88,8 +88,11 @@ public struct FileSink: FrameSink, ~Copyable {
         }
     }
 
-    /// The file's path while it is written.
-    public var partPath: String { "\(folder.path)/\(part)" }
+    /// The file while it is written, for a process that may have to end without its sink.
+    /// - Throws: `Problem` of kind `system` if no descriptor is left.
+    public func unfinishedFile() throws(Problem) -> UnfinishedFile {
+        UnfinishedFile(try OpenFolder(again: folder), part)
+    }
     /// Whether the file is a photo, which contains one frame.
     var isPhoto: Bool { kind.isPhoto }
     /// Whether the format can contain sound.
@@ -247,6 +250,20 @@ public struct FileSink: FrameSink, ~Copyable {
         guard descriptor >= 0 else { throw unwritable(path, errno) }
         close(descriptor)
     }
+}
+
+/// A file that is being written, wherever its folder is.
+public final class UnfinishedFile: Sendable {
+    private let folder: OpenFolder
+    private let name: String
+
+    fileprivate init(_ folder: consuming OpenFolder, _ name: String) {
+        self.folder = folder
+        self.name = name
+    }
+
+    /// Removes the file. One that was completed in the meantime has another name, and stays.
+    public func remove() { folder.remove(name) }
 }
 
 /// The claim to a path that is being written, so that no two sinks write the same file.

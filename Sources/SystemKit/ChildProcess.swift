@@ -61,10 +61,13 @@ import Synchronization
 
     /// Kills all children of this type and prevents new ones from starting: for a program that must exit even if they
     /// do not. Helper processes end by themselves when their pipe is closed.
-    public static func killAll() {
+    /// - Parameter end: called before other threads learn that their child has ended, so that they can't report it. It
+    ///   must not use children.
+    public static func killAll(before end: () -> Void = {}) {
         running.withLock { running in
             running.isShuttingDown = true
             for pid in running.processes { Glibc.kill(pid, SIGKILL) }
+            end()
         }
     }
 

@@ -17,6 +17,16 @@ import Glibc
         guard descriptor >= 0 else { throw unwritable(file, errno) }
     }
 
+    /// Opens an open folder once more, wherever it is now.
+    /// - Throws: `Problem` of kind `system` if no descriptor is left.
+    public init(again other: borrowing OpenFolder) throws(Problem) {
+        opened = other.opened
+        descriptor = fcntl(other.descriptor, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw Problem(.system, "could not open \(opened) once more: \(errorMessage(of: errno))")
+        }
+    }
+
     deinit { close(descriptor) }
 
     /// Where the folder is now, for programs that take paths; as it was opened if that cannot be found out.

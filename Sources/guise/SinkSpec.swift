@@ -83,9 +83,10 @@ extension SinkSpec {
     ///   - rate: the frame rate, in frames per second.
     ///   - isRecording: whether the frames come from a camera, so that a file is kept as far as it was written.
     ///   - overwrites: whether an existing file is replaced.
+    ///   - interruption: what removes the part of a file if a signal ends the process.
     /// - Throws: `Problem` with a fix.
     func open(
-        _ layout: FrameLayout, rate: Double, isRecording: Bool, overwrites: Bool
+        _ layout: FrameLayout, rate: Double, isRecording: Bool, overwrites: Bool, _ interruption: Interruption
     ) throws -> any FrameSink & ~Copyable {
         switch self {
         case .usb:
@@ -97,8 +98,9 @@ extension SinkSpec {
         case .null:
             return NullSink(layout: layout)
         case .file(let path):
-            return try FileSink(
-                path: path, layout: layout, rate: rate, isRecording: isRecording, overwrites: overwrites)
+            return try interruption.open {
+                try FileSink(path: path, layout: layout, rate: rate, isRecording: isRecording, overwrites: overwrites)
+            }
         case .page, .automatic:
             preconditionFailure("\(self) has no sink of its own")
         }

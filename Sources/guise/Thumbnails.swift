@@ -42,6 +42,7 @@ final class Thumbnails: Sendable {
     private let cache: ThumbnailCache
     private let worker = Worker("thumbnails", maxQueued: 512) { ArtReader.shutDown() }
     private let pictures = Mutex<[Key: Picture]>([:])
+    private let failedMasks = FailedMasks()
     private let subjects = Mutex(PreviewSubjects())
     /// The number of faces stored so far.
     private let kept = Atomic<Int>(0)
@@ -119,7 +120,11 @@ final class Thumbnails: Sendable {
         }
         let subject = try subject(face)
         let layout = subject.pose.picture.layout
-        let loaded = try selections.map { try load($0, layout) }
+        let loaded = try selections.map { selection in
+            try failedMasks.load(JSON([selection.setting]).text, library.fileVersions(of: selection.mask)) {
+                try load(selection, layout)
+            }
+        }
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks(loaded) { drawn = encoder.encode($0.view) }

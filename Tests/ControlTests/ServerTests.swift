@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Frames
 import JSON
@@ -10,8 +11,31 @@ import Testing
 
 /// The control socket with untrusted clients: garbage, half lines, giant lines, floods, and clients that never read.
 @Suite(.ownThread) struct ServerTests {
-    /// A handler that replies at once, but to snapshots only at the next resume.
+    /// A clock that goes on by a step with each look at it, whatever the machine does.
+    private final class Clock: Sendable {
+        private let time = Atomic<UInt64>(1_000_000_000_000)
+        private let step: UInt64
+
+        /// - Parameter step: nanoseconds.
+        init(step: UInt64) { self.step = step }
+
+        func now() -> UInt64 { time.add(step, ordering: .relaxed).newValue }
+        func advance(milliseconds: UInt64) { time.add(milliseconds * 1_000_000, ordering: .relaxed) }
+    }
+
+    /// A handler that replies at once, but to snapshots only at the next resume. A freeze holds the server's thread.
     private final class Echo: RequestResponder {
+        /// Signalled when the thread is held.
+        let isHeld = DispatchSemaphore(value: 0)
+        /// Ends that.
+        let release = DispatchSemaphore(value: 0)
+        /// The masks that were toggled.
+        let toggled = Mutex<[String]>([])
+        /// The clock that a toggle advances by ten milliseconds.
+        private let clock: Clock?
+
+        init(_ clock: Clock? = nil) { self.clock = clock }
+
         private let held = Mutex<[@Sendable (Result<JSON, any Error>) -> Void]>([])
         let events = Atomic<Int>(0)
         /// The number of events that may be sent: a test that counts them allows the next when it has read the last.
@@ -19,7 +43,14 @@ import Testing
 
         func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
             switch command {
-            case .mask(.toggle(let mask)): reply(.success(JSON(["mask": JSON(mask)])))
+            case .mask(.toggle(let mask)):
+                clock?.advance(milliseconds: 10)
+                toggled.withLock { $0.append(mask) }
+                reply(.success(JSON(["mask": JSON(mask)])))
+            case .picture(.freeze):
+                isHeld.signal()
+                release.wait()
+                reply(.success(JSON([:])))
             case .picture(.snapshot): held.withLock { $0.append(reply) }
             case .picture(.resume):
                 let late = held.withLock { held in
@@ -52,18 +83,28 @@ import Testing
     private final class ServerFixture {
         private let scratch: ScratchFolder
         var folder: URL { scratch.url }
-        let echo = Echo()
+        let echo: Echo
         let server: ControlServer
 
         var environment: [String: String] { ["XDG_RUNTIME_DIR": folder.path] }
         var socket: String { folder.appending(path: "guise/control.sock").path }
 
-        init() throws {
+        /// - Parameter clock: the server's clock; nil: the real one.
+        init(_ clock: Clock? = nil) throws {
             scratch = try ScratchFolder()
+            echo = Echo(clock)
             // An event a thousand times per second, and time for a test that has to wait for a processor.
             server = try ControlServer(
                 try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1,
-                closeTimeout: 3600)
+                closeTimeout: 3600, now: { clock?.now() ?? monotonicTime() })
+        }
+
+        /// A raw connection that has its place, since it was answered.
+        func placed() throws -> Int32 {
+            let descriptor = try raw()
+            write(descriptor, "{\"request\": \"next\"}\n")
+            try #require(read(descriptor, lines: 1).first?.contains("not-now") == true)
+            return descriptor
         }
 
         /// Retries until the server has room: it takes a moment to notice closed connections.
@@ -233,10 +274,13 @@ import Testing
     }
 
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
-        let fixture = try ServerFixture()
+        let fixture = try ServerFixture(Clock(step: 1_000_000))
+        // A subscriber that is dropped, since it does not read, leaves its place.
+        fixture.echo.most.store(0, ordering: .relaxed)
         var clients = try (0..<64).map { _ in try fixture.raw() }
-        for client in clients {
-            write(client, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
+        for (number, client) in clients.enumerated() {
+            let request = number < 48 ? "\"subscribe\", \"events\": [\"metrics\"]" : "\"snapshot\""
+            write(client, "{\"request\": \(request)}\n{\"request\": \"next\"}\n")
             _ = read(client, lines: 1)
         }
         let more = try fixture.raw()
@@ -245,6 +289,114 @@ import Testing
         close(clients.removeLast())
         #expect(fixture.askPatiently(JSON(["request": "toggle", "mask": "a"])) != nil, "there is room for one again")
         for descriptor in clients { close(descriptor) }
+    }
+
+    @Test func `the forty-ninth subscriber is refused, so that places are left for others`() throws {
+        let fixture = try ServerFixture()
+        fixture.echo.most.store(0, ordering: .relaxed)
+        let clients = try (0..<49).map { _ in try fixture.raw() }
+        defer { for descriptor in clients { close(descriptor) } }
+        let subscription = "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n"
+        for client in clients.dropLast() {
+            write(client, subscription)
+            #expect(read(client, lines: 1).first?.contains("ok") == true)
+        }
+        write(clients[48], subscription)
+        #expect(read(clients[48], lines: 1).first?.contains("too-many-clients") == true)
+        // It stays connected, and those that are subscribed may change that.
+        write(clients[0], "{\"request\": \"subscribe\", \"events\": []}\n")
+        #expect(read(clients[0], lines: 1).first?.contains("ok") == true)
+        write(clients[48], subscription)
+        #expect(read(clients[48], lines: 1).first?.contains("ok") == true)
+    }
+
+    @Test func `more clients at once than there are places are all answered`() throws {
+        // A millisecond at each look: those that were answered are idle after a hundred looks.
+        let fixture = try ServerFixture(Clock(step: 1_000_000))
+        let first = try fixture.raw()
+        write(first, "{\"request\": \"freeze\"}\n")
+        fixture.echo.isHeld.wait()
+        let clients = try (0..<100).map { _ in try fixture.raw() }
+        defer { for descriptor in clients + [first] { close(descriptor) } }
+        for client in clients { write(client, "{\"request\": \"next\"}\n") }
+        fixture.echo.release.signal()
+        for client in clients {
+            let line = read(client, lines: 1).first ?? ""
+            #expect(line.contains("not-now"), "\(line)")
+        }
+    }
+
+    @Test func `half a line that is not completed in ten seconds keeps nobody out`() throws {
+        let clock = Clock(step: 1)
+        let fixture = try ServerFixture(clock)
+        let clients = try (0..<64).map { _ in try fixture.raw() }
+        defer { for descriptor in clients { close(descriptor) } }
+        for client in clients {
+            write(client, "{\"request\": \"next\"}\n{\"requ")
+            _ = read(client, lines: 1)
+        }
+        clock.advance(milliseconds: 11_000)
+        var more = try fixture.client()
+        let answer = try more.perform(JSON(["request": "toggle", "mask": "a"]), within: timeout)
+        #expect(answer["mask"]?.string == "a")
+    }
+
+    @Test func `a client waits for one line of each other client, however many they have sent`() throws {
+        let fixture = try ServerFixture()
+        let clients = try (0..<4).map { _ in try fixture.placed() }
+        defer { for descriptor in clients { close(descriptor) } }
+        write(clients[0], "{\"request\": \"freeze\"}\n")
+        fixture.echo.isHeld.wait()
+        for (client, (mask, count)) in zip(clients[1...], [("a", 16), ("b", 16), ("c", 1)]) {
+            write(client, String(repeating: "{\"request\": \"toggle\", \"mask\": \"\(mask)\"}\n", count: count))
+        }
+        fixture.echo.release.signal()
+        for (client, count) in zip(clients[1...], [16, 16, 1]) { #expect(read(client, lines: count).count == count) }
+        let order = fixture.echo.toggled.withLock { $0 }
+        #expect(order.firstIndex(of: "c") ?? .max <= 2, "\(order)")
+    }
+
+    @Test func `a new client waits for twenty milliseconds of others' lines at most`() throws {
+        // A toggle takes ten milliseconds.
+        let fixture = try ServerFixture(Clock(step: 1))
+        let clients = try (0..<3).map { _ in try fixture.placed() }
+        defer { for descriptor in clients { close(descriptor) } }
+        write(clients[0], "{\"request\": \"freeze\"}\n")
+        fixture.echo.isHeld.wait()
+        for (client, mask) in zip(clients[1...], ["a", "b"]) {
+            write(client, String(repeating: "{\"request\": \"toggle\", \"mask\": \"\(mask)\"}\n", count: 16))
+        }
+        let new = try fixture.raw()
+        defer { close(new) }
+        write(new, "{\"request\": \"toggle\", \"mask\": \"new\"}\n")
+        fixture.echo.release.signal()
+        #expect(read(new, lines: 1).first?.contains("new") == true)
+        let order = fixture.echo.toggled.withLock { $0 }
+        #expect(order.firstIndex(of: "new") ?? .max <= 3, "\(order)")
+    }
+
+    @Test func `an end waits for the line that is being answered, and for none behind it`() throws {
+        let echo = Echo()
+        let server = try ControlServer(nil, echo)
+        let client = try server.connect()
+        defer { close(client) }
+        let line = "{\"request\": \"toggle\", \"mask\": \"a\"}\n"
+        write(client, "{\"request\": \"freeze\"}\n" + String(repeating: line, count: 10))
+        echo.isHeld.wait()
+        let ended = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            server.close()
+            ended.signal()
+        }
+        // Once it refuses connections, it is ending.
+        while let other = try? server.connect() {
+            close(other)
+            usleep(1000)
+        }
+        echo.release.signal()
+        ended.wait()
+        let toggled = echo.toggled.withLock { $0 }
+        #expect(toggled.isEmpty)
     }
 
     @Test func `the client that is idle for the longest makes room for a new one`() throws {

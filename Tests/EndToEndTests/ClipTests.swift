@@ -31,6 +31,21 @@ extension EndToEnd {
             #expect(scratch.names() == before)
         }
 
+        @Test func `an interrupt leaves no part of the clip in a folder that was moved`() throws {
+            try scratch.make("long.mp4", "-f lavfi -i testsrc=s=640x480:r=30:d=120 -c:v libx264 -preset ultrafast")
+            try scratch.makeFolder("folder")
+            let running = try Running(["apply", "long.mp4", "-o", "folder/out.mkv", "--mask", "tiger"], in: scratch)
+            // Until the encoder has opened its file.
+            func size() -> Int {
+                scratch.names(in: "folder").first.flatMap { try? scratch.read("folder/\($0)").count } ?? 0
+            }
+            while size() == 0, running.isRunning { usleep(1000) }
+            try scratch.shell("mv folder moved")
+            running.send(signal: SIGTERM)
+            #expect(running.wait().code == 128 + SIGTERM)
+            #expect(scratch.names(in: "moved") == [])
+        }
+
         @Test func `a clip keeps its size, its number of frames and its sound, and wears the mask throughout`() throws {
             try makeClip("in.mp4", "-c:v libx264 -c:a aac")
             let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4", "--mask", "santa-hat")

@@ -19,6 +19,25 @@ extension EndToEnd {
             #expect(outcome.code == 0, "\(outcome)")
         }
 
+        @Test(arguments: [SIGINT, SIGTERM])
+        func `an interrupt ends it while it still starts, and its socket is removed`(signal: Int32) throws {
+            let clip = try scratch.testPicture("in.mkv", frames: 10)
+            try scratch.makeRuntimeFolder()
+            // The source is opened by a program that does not end.
+            try scratch.shell(
+                "mkdir bin; printf '#!/bin/sh\\ntouch started; exec sleep 100000' >bin/ffprobe; "
+                    + "chmod +x bin/ffprobe; cp bin/ffprobe bin/ffmpeg")
+            let running = try Running(
+                ["PATH=\(scratch.path("bin")):/usr/bin:/bin", Program.path, "run", "--source", clip, "--sink", "null"],
+                of: "/usr/bin/env", in: scratch)
+            while !scratch.names().contains("started"), running.isRunning { usleep(1000) }
+            try #require(scratch.names(in: "run/guise").contains("control.sock"), "\(running.said)")
+            running.send(signal: signal)
+            let outcome = running.wait()
+            #expect(outcome.code == 0, "\(outcome)")
+            #expect(!scratch.names(in: "run/guise").contains("control.sock"))
+        }
+
         @Test func `an interrupted recording is a clip that plays`() throws {
             let guise = try RunningGuise(["--source", "sample", "--sink", "out.mp4", "--sink", "null"], in: scratch)
             try guise.waits(pictures: 10)

@@ -160,6 +160,17 @@ import Testing
         }
     }
 
+    @Test func `a part can be removed without its sink, wherever its folder is`() throws {
+        try scratch.makeFolder("folder")
+        let sink = try FileSink(path: scratch.path("folder/a.mp4"), layout: frame(.i420).layout)
+        let file = try sink.unfinishedFile()
+        try scratch.shell("mv folder moved")
+        try #require(scratch.names(in: "moved").count == 1)
+        file.remove()
+        #expect(scratch.names(in: "moved") == [] && scratch.names() == ["moved"])
+        _ = consume sink
+    }
+
     @Test func `an abandoned sink leaves nothing and keeps the older file`() throws {
         let path = try scratch.write(Data("older".utf8), "a.mp4")
         do {

@@ -127,11 +127,14 @@ enum Launcher {
     static func serve(_ context: AppContext, _ options: Options) throws {
         let plan = Plan(context, options)
         let signals = try Signals()
-        var listening = plan.hasLiveOutput ? try Self.listen() : ControlListener()
+        // Masks and models may take longer to load than service managers wait for the end. The guard process of a
+        // virtual camera leaves a placeholder there, and what was hidden stays hidden at the next start.
+        let interruption = try Interruption { _ in 0 }
+        var listening = plan.hasLiveOutput ? try Self.listen(interruption) : ControlListener()
         let source: (any FrameSource & ~Copyable)? =
             plan.isSourceManaged ? nil : try context.openSource(plan.source, loop: options.isLooped)
         let video = Video(plan, source, size: context.configuration.output)
-        let outputs = try openOutputs(plan, video, overwrites: options.overwrites)
+        let outputs = try openOutputs(plan, video, overwrites: options.overwrites, interruption)
         let outputLayout = outputs.first?.layout ?? video.layout
         if let failure = listening.failure { logWarning("commands can't reach this process: \(failure)") }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
@@ -191,6 +194,8 @@ enum Launcher {
             pageService.close()
             server?.close()
         }
+        // From here on the loop reads the signals.
+        interruption.release()
         if plan.sinks.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(signalDescriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         if case .success = outcome { isWantedEnd = true }
@@ -267,12 +272,13 @@ enum Launcher {
     /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed
     /// them.
     private static func openOutputs(
-        _ plan: Plan, _ video: Video, overwrites: Bool
+        _ plan: Plan, _ video: Video, overwrites: Bool, _ interruption: Interruption
     ) throws -> [Output] {
         var layout = video.layout
         var outputs: [Output] = []
         for spec in plan.sinks.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
-            let sink = try spec.open(layout, rate: video.rate, isRecording: video.isLive, overwrites: overwrites)
+            let sink = try spec.open(
+                layout, rate: video.rate, isRecording: video.isLive, overwrites: overwrites, interruption)
             let output = Output(sink)
             if outputs.isEmpty { layout = output.layout }
             outputs.append(output)
@@ -338,8 +344,12 @@ enum Launcher {
 
     /// Opens the control socket. Without a place for it, Guise runs without a socket. If another process listens there,
     /// this throws.
-    private static func listen() throws -> ControlListener {
-        do throws(Problem) { return ControlListener(listener: try Listener(), failure: nil) } catch {
+    private static func listen(_ interruption: Interruption) throws -> ControlListener {
+        do throws(Problem) {
+            let listener = try Listener()
+            if let path = listener.path { interruption.atEnd { removeFile(path) } }
+            return ControlListener(listener: listener, failure: nil)
+        } catch {
             guard error.kind == .missing else { throw error }
             return ControlListener(listener: nil, failure: error)
         }
