@@ -165,6 +165,13 @@ struct ScanScheduler: Sendable {
         return tile.map { search($0, thorough: true) }
     }
 
+    /// The next tile that was not searched twice yet, at different sizes; first those that were not searched at all.
+    /// - Returns: nil if all were.
+    mutating func searchTwice() -> PatchTransform? {
+        let tile = tiles.indices.first { searches[$0] == 0 } ?? tiles.indices.first { searches[$0] == 1 }
+        return tile.map { search($0, thorough: true) }
+    }
+
     /// Marks a tile as searched.
     /// - Parameter thorough: whether the sizes differ from search to search.
     private mutating func search(_ tile: Int, thorough: Bool) -> PatchTransform {

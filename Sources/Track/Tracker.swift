@@ -41,6 +41,8 @@ public struct Tracker: ~Copyable {
     /// The search for faces below `Settings.minSize`, while `isThorough`: whoever is to be hidden may be far away. Of
     /// its own, since it has the most tiles, which would keep larger faces waiting.
     private var smallScheduler: ScanScheduler?
+    /// The search for turned faces, while `isThorough`.
+    private var turnedScheduler: ScanScheduler?
     private var motion: FrameMotion?
     /// Detections to examine, the next one first.
     private(set) var pendingCandidates: [Candidate] = []
@@ -146,6 +148,12 @@ public struct Tracker: ~Copyable {
     private static let smallTilesBusy = 720.0
     private static let maxSmallTiles = 24
     private static let smallTilesShare = 0.2
+    /// While `isThorough` and no face is known: the tilts of somebody who lies, or of a camera that stands on its side
+    /// or its head, degrees.
+    private static let turnedRolls: [Float] = [90, -90, 180]
+    /// Tiles searched per second for these, and in a frame at most: two searches of 1280 x 720 in less than the two
+    /// seconds in which an empty room is not shown yet.
+    private static let (turnedPerSecond, maxTurned) = (90.0, 6)
     /// The share of a candidate's head that may have moved for the frame before to show the same thing.
     private static let maxMoved: Float = 0.2
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
@@ -185,7 +193,11 @@ public struct Tracker: ~Copyable {
     /// until then in `candidateHeads`. For masks that hide faces.
     public var isThorough = false {
         // Who was overlooked so far was not to be hidden.
-        didSet { if isThorough && !oldValue { scheduler?.restartSearches() } }
+        didSet {
+            guard isThorough && !oldValue else { return }
+            scheduler?.restartSearches()
+            turnedScheduler = nil
+        }
     }
     /// Heads of candidates that are neither confirmed nor refuted, pixels; empty unless `isThorough`.
     public private(set) var candidateHeads: [Rect] = []
@@ -209,7 +221,7 @@ public struct Tracker: ~Copyable {
 
     /// Drops all faces and the search's progress before the next frame, which shows another scene.
     public mutating func restart() {
-        (scheduler, lastTime, deferredSearchTime) = (nil, nil, nil)
+        (scheduler, turnedScheduler, lastTime, deferredSearchTime) = (nil, nil, nil, nil)
         previous.forget()
     }
 
@@ -481,8 +493,16 @@ public struct Tracker: ~Copyable {
             removeAllTracks()
         }
         if !isThorough {
-            smallScheduler = nil
-        } else if smallScheduler == nil {
+            (smallScheduler, turnedScheduler) = (nil, nil)
+            return
+        }
+        if turnedScheduler == nil {
+            // Of tilted faces, the smallest level is not searched.
+            turnedScheduler = ScanScheduler(
+                width: luma.width, height: luma.height, smallest: smallest / ScanScheduler.levelFactor,
+                rolls: Self.turnedRolls)
+        }
+        if smallScheduler == nil {
             smallScheduler = ScanScheduler(
                 width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest, rolls: [0])
         }
@@ -622,7 +642,10 @@ public struct Tracker: ~Copyable {
             guard let region = Self.advance(&smallScheduler, known, thorough: false) else { break }
             addCandidates(luma, in: region)
         }
-        if isThorough { examineCandidates(luma, seconds) }
+        if isThorough {
+            searchTurned(luma, at: seconds)
+            examineCandidates(luma, seconds)
+        }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
     }
@@ -631,6 +654,16 @@ public struct Tracker: ~Copyable {
     private mutating func repeatLargeTiles(_ luma: borrowing LumaView) {
         for tile in 0..<(scheduler?.largeCount ?? 0) {
             if let region = scheduler?.repeatLarge(tile) { addCandidates(luma, in: region) }
+        }
+    }
+
+    /// Searches for turned faces, while no face is known, until that was done everywhere twice.
+    private mutating func searchTurned(_ luma: borrowing LumaView, at seconds: Double) {
+        guard !isFirstPass, !tracks.contains(where: \.isConfirmed) else { return }
+        let tiles = elapsed(at: seconds).map { Int(($0 * Self.turnedPerSecond).rounded()) } ?? 0
+        for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
+            guard let region = turnedScheduler?.searchTwice() else { return }
+            addCandidates(luma, in: region)
         }
     }
 

@@ -131,6 +131,19 @@ import Testing
                     + "[b][f]overlay=\(640 - side / 2):\(360 - side / 2) -frames:v 1"))
     }
 
+    @Test(arguments: ["transpose=1", "transpose=2", "vflip,hflip"])
+    func `a face that lies or stands on its head is found before an empty room would be shown`(turn: String) throws {
+        let turned = try picture(
+            scratch.make(
+                "turned.png",
+                "-f lavfi -i color=gray:s=1280x720 -i \(Fixtures.sample) -filter_complex "
+                    + "[1]crop=200:200:124:10,scale=300:300,\(turn)[f];[0][f]overlay=490:210 -frames:v 1"))
+        var tracker = try tracker()
+        for number in 0..<55 { tracker.update(turned.view.luma, at: Double(number) / 30) }
+        let count = tracker.faces.count
+        #expect(count == 1)
+    }
+
     @Test func `a face is covered while a part of it is still tracked`() throws {
         let small = try centered(isLarge: false)
         let large = try centered(isLarge: true)
