@@ -29,8 +29,8 @@ public struct MaskSet: Sendable {
 /// Loads masks on a thread of its own: reads, decodes and renders their art, and hands complete masks to the frame
 /// loop, which replaces its masks between two frames. If one of the selected masks can't be loaded, nothing changes, so
 /// that a mistake never removes a mask that hides a face. Watches the folders of the masks in use: an edit takes effect
-/// at once, and an invalid one is reported once and leaves the last valid mask in use. So does one that hides less, or a
-/// folder of the same name that comes before: it takes effect when a request names the mask.
+/// at once, and an invalid one is reported once and leaves the last valid mask in use. So does one that hides less, or
+/// a folder of the same name that comes before: it takes effect when a request names the mask.
 ///
 /// In the frame loop, `hasUpdate(since:)` and `update(since:)` are one atomic load while nothing has changed. They
 /// neither wait nor allocate then.
