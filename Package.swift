@@ -103,7 +103,8 @@ let package = Package(
             name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
             swiftSettings: swiftSettings, linkerSettings: smallSettings),
         .target(name: "CArt", linkerSettings: [.linkedLibrary("turbojpeg")]),
-        .target(name: "CPictures", dependencies: ["CArt", "CCairo"]),
+        // Its rounding is a function of the C library in debug builds; on Debian 12 others bring the library along.
+        .target(name: "CPictures", dependencies: ["CArt", "CCairo"], linkerSettings: [.linkedLibrary("m")]),
 
         .target(name: "CGLTF", dependencies: ["CArt"], linkerSettings: [.linkedLibrary("tinygltf")]),
         // The messages to the process that finds key points. OpenCV's libraries would slow every start of guise by 9
