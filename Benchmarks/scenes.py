@@ -5,9 +5,8 @@
     scenes.py turns GUISE DATA           clips that are turned by 90, -90 and 180 degrees, from the start
 
 DATA is the labelled data. People are cut out of its clips with the masks background-color and background-picture, which
-need the model of the outline. A face is bare if more than half of the pixels in the middle of its box differ by less
-than 5 grey levels from the input; boxes are what `guise track` finds in the clip by itself, upright. Needs numpy,
-opencv-python-headless and ffmpeg.
+need the model of the outline. What is bare is as in newcomers.py; the eyes are where `guise track` finds them in the
+clip by itself, upright. Needs numpy, opencv-python-headless and ffmpeg.
 """
 import itertools
 import json
@@ -17,8 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import cv2
 import numpy as np
+
+from newcomers import is_bare, read_frames
 
 # People who sit before a camera, one in each clip.
 CLIPS = ("lp_d0 lp_d3 lp_d6 lp_d11 lp_d12 lp_d13 lp_d19 lp_s18 asl_help asl_brother clm_franck dlib_elon "
@@ -38,42 +38,28 @@ def convert(source, target, filters, count):
         target)
 
 
-def read_frames(path):
-    clip, frames = cv2.VideoCapture(str(path)), []
-    while True:
-        is_read, frame = clip.read()
-        if not is_read:
-            return frames
-        frames.append(frame.astype(int))
-
-
-def find_boxes(guise, clip):
-    """The box of the first face in each frame; before one is found, the first one."""
+def find_eyes(guise, clip):
+    """The eyes of the first face in each frame, 2 x 2 pixels; before one is found, the first ones."""
     lines = subprocess.run([guise, "track", clip, "--json"], check=True, capture_output=True, text=True).stdout
-    boxes = [json.loads(line)["faces"][:1] for line in lines.splitlines()]
-    found = [box[0]["box"] for box in boxes if box]
-    return [box[0]["box"] if box else found[0] for box in boxes] if found else []
+    faces = [json.loads(line)["faces"][:1] for line in lines.splitlines()]
+    points = [face[0]["points"] if face else None for face in faces]
+    eyes = [face and np.array([face["right_eye"], face["left_eye"]]) for face in points]
+    found = [pair for pair in eyes if pair is not None]
+    return [found[0] if pair is None else pair for pair in eyes] if found else []
 
 
-def turn_box(box, degrees):
-    x, y, width, height = box
-    return {90: (HEIGHT - y - height, x, height, width), -90: (y, WIDTH - x - width, height, width),
-            180: (WIDTH - x - width, HEIGHT - y - height, width, height)}[degrees]
+def turn_point(point, degrees):
+    x, y = point
+    return {90: (HEIGHT - 1 - y, x), -90: (y, WIDTH - 1 - x), 180: (WIDTH - 1 - x, HEIGHT - 1 - y)}[degrees]
 
 
-def count_bare(guise, clip, boxes, first, folder):
+def count_bare(guise, clip, eyes, first, folder):
     """Frames from `first` on in which the face is bare."""
     masked = folder / "masked.mkv"
     run(guise, "apply", clip, "-o", masked, "--overwrite", "--mask", "pixelate")
-    frames, published = read_frames(clip), read_frames(masked)
+    frames, published = read_frames(clip, color=0), read_frames(masked, color=0)
     assert len(frames) == len(published)
-    bare = 0
-    for frame, shown, (x, y, width, height) in zip(frames[first:], published[first:], boxes):
-        rows = slice(max(0, int(y + height * 0.2)), max(0, int(y + height * 0.8)))
-        columns = slice(max(0, int(x + width * 0.2)), max(0, int(x + width * 0.8)))
-        change = np.abs(frame[rows, columns] - shown[rows, columns]).mean(axis=2)
-        bare += change.size > 0 and (change < 5).mean() > 0.5
-    return bare
+    return sum(is_bare(frame, shown, pair) for frame, shown, pair in zip(frames[first:], published[first:], eyes))
 
 
 def measure_cuts(guise, sources, pairs, folder):
@@ -84,7 +70,7 @@ def measure_cuts(guise, sources, pairs, folder):
             convert(source, clip, f"fps=30,scale={WIDTH}:{HEIGHT}:force_original_aspect_ratio=increase,"
                     f"crop={WIDTH}:{HEIGHT},format=yuv420p", CUT_FRAMES)
             run(guise, "apply", clip, "-o", person, "--overwrite", "--mask", mask)
-            people[name] = find_boxes(guise, person)
+            people[name] = find_eyes(guise, person)
         chosen = [pair for pair in itertools.permutations(people, 2) if people[pair[1]]]
         random.Random(5).shuffle(chosen)
         bare = frames = 0
@@ -107,9 +93,9 @@ def measure_turns(guise, sources, folder):
             convert(source, upright, f"fps=30,scale={WIDTH}:{HEIGHT}:force_original_aspect_ratio=increase,"
                     f"crop={WIDTH}:{HEIGHT},format=yuv420p", TURN_FRAMES)
             convert(upright, turned, turn, TURN_FRAMES)
-            boxes = [turn_box(box, degrees) for box in find_boxes(guise, upright)]
-            bare += count_bare(guise, turned, boxes, 0, folder)
-            frames += len(boxes)
+            eyes = [np.array([turn_point(eye, degrees) for eye in pair]) for pair in find_eyes(guise, upright)]
+            bare += count_bare(guise, turned, eyes, 0, folder)
+            frames += len(eyes)
         print(f"turned by {degrees} degrees: {bare} of {frames} frames bare", flush=True)
 
 

@@ -7,8 +7,8 @@ public struct PhotoHeader: Equatable {
     /// The height in pixels, as stored.
     public let height: Int
 
-    /// Parses the header of an image file. Nil if it is not a JPEG, PNG or WebP, or is truncated
-    /// before the size fields.
+    /// Parses the header of an image file. Nil if it is not a JPEG, PNG or WebP, or is truncated before the size
+    /// fields.
     public init?(_ bytes: [UInt8]) {
         guard let size = Self.png(bytes) ?? Self.webP(bytes) ?? Self.jpeg(bytes), size.width > 0, size.height > 0
         else { return nil }

@@ -45,7 +45,7 @@ struct SceneCut: ~Copyable {
     /// The difference of a cell's mean above which it counts as changed at all: more than by noise and small movements.
     private static let changed: Float = 8
     /// The mean correlation of a window and its neighbours above which another frame explains them. Higher than for
-    /// the whole picture: of so few windows at so many places some are alike by chance.
+    /// the whole picture, since some windows resemble one of so many places by chance.
     private static let explained: Float = 0.5
     /// The number of changed cells below which windows are not compared. Between two people more than 130 change; in
     /// most frames of a call fewer do, and cost little.
@@ -71,7 +71,7 @@ struct SceneCut: ~Copyable {
     /// The means of U and V, doubled: chroma differs less than luma between clothes, skin, hair and wall.
     private var lastChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
     private var freshChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
-    /// Whether `freshChroma` is the newest frame's, or zero as that is gray.
+    /// Whether `freshChroma` was measured in the newest frame; it is zero for a gray one.
     private var hasChroma = false
     private var size = (width: 0, height: 0)
     /// Two frames from longer ago, and the number of frames since the newer one.
