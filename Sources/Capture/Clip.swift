@@ -205,7 +205,10 @@ public struct Clip: FrameSource, ~Copyable {
     /// Handles the decoder's exit: the clip is over, or something went wrong.
     private mutating func endRun() throws -> FrameResult {
         guard let (exit, lines) = finishDecoder() else { return .nothing }
-        let reason = lines.last.map { ": \($0)" } ?? ""
+        // The decoder's own words say more than ffmpeg's last ones, such as that nothing was written.
+        let codec = file.codec
+        let cause = lines.last(where: { MediaFile.reportsDamage($0, codec: codec) }) ?? lines.last
+        let reason = cause.map { ": \($0)" } ?? ""
         // A photo exceeds its limits each time.
         if file.isPhoto, exit.isByLimit {
             throw Problem(

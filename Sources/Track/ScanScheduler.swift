@@ -39,7 +39,17 @@ struct ScanScheduler: Sendable {
     /// The numbers of searches of upright faces, and of large ones, that a frame which is shown waits for.
     private static let (completeSearches, completeLargeSearches) = (2, 3)
 
+    /// One search of a tile.
+    struct Search: Equatable, Sendable {
+        /// The tile, enlarged if its sizes differ from search to search.
+        var region: PatchTransform
+        /// Whether it is the second cascade's turn.
+        var isSecond = false
+    }
+
     let tiles: [PatchTransform]
+    /// The upright tiles of each level of sizes, the largest first.
+    let levels: [Range<Int>]
     /// The weight of each tile's waiting time.
     private let weights: [Float]
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
@@ -55,6 +65,8 @@ struct ScanScheduler: Sendable {
     /// The share that counts as all of a tile. For small faces that of a head, one and a half times as wide and high as
     /// a face of 25 of the tile's pixels; for all sizes a whole tile, since in a crowd some head always moves.
     private let wholeShare: Float
+    /// Whether only faces below a limit are searched for, which is done while faces must be hidden.
+    private let isSmall: Bool
     private static let headShare: Float = 0.055
 
     /// - Parameters:
@@ -62,7 +74,8 @@ struct ScanScheduler: Sendable {
     ///   - limit: side of the smallest window that is too large, pixels of the frame; nil: the frame's shorter side.
     ///   - rolls: head tilts to search for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, limit: Float? = nil, rolls: [Float]) {
-        wholeShare = limit == nil ? 1 : Self.headShare
+        isSmall = limit != nil
+        wholeShare = isSmall ? Self.headShare : 1
         let largest = limit ?? Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
@@ -72,6 +85,7 @@ struct ScanScheduler: Sendable {
         }
         var tiles: [PatchTransform] = []
         var weights: [Float] = []
+        var levels: [Range<Int>] = []
         for roll in rolls {
             for (level, scale) in scales.enumerated().reversed() {
                 // The smallest faces are searched upright only: most tiles are theirs, and few of these faces are
@@ -79,14 +93,16 @@ struct ScanScheduler: Sendable {
                 if roll != 0 && level == 0 && scales.count > 2 { continue }
                 let first = tiles.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &tiles)
+                if roll == 0 { levels.append(first..<tiles.count) }
                 // A compromise between equal shares for all tiles and equal shares for all sizes.
                 let weight = 1 / Float(max(1, tiles.count - first)).squareRoot()
                 for _ in first..<tiles.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
         self.tiles = tiles
+        self.levels = levels
         searches = Array(repeating: 0, count: tiles.count)
-        let large = limit == nil ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
+        let large = !isSmall ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
         largeCount = tiles.prefix { $0.roll == 0 && $0.scale >= large }.count
         self.weights = weights
         moved = tiles.map { $0.roll == 0 ? 1 : 0 }
@@ -154,32 +170,44 @@ struct ScanScheduler: Sendable {
 
     /// Repeats the search of a tile of large faces that was searched too few times.
     /// - Returns: nil if it was not searched yet, or often enough.
-    mutating func repeatLarge(_ tile: Int) -> PatchTransform? {
+    mutating func repeatLarge(_ tile: Int) -> Search? {
         (1..<Self.largeSearches).contains(searches[tile]) ? search(tile, thorough: true) : nil
     }
 
     /// Searches the tile of large faces in which most has moved since its last search, if that is a head's area.
-    mutating func searchMovedLarge() -> PatchTransform? {
-        var (tile, most) = (Int?.none, Self.headShare)
-        for i in 0..<largeCount where moved[i] > most { (tile, most) = (i, moved[i]) }
+    mutating func searchMovedLarge() -> Search? { searchMoved(0..<largeCount) }
+
+    /// Searches the tile of one level in which most has moved since its last search, if that is a head's area.
+    mutating func searchMoved(level: Int) -> Search? { searchMoved(levels[level]) }
+
+    private mutating func searchMoved(_ candidates: Range<Int>) -> Search? {
+        var (tile, most) = (Int?.none, Float(0))
+        for i in candidates where moved[i] * wholeShare >= Self.headShare && moved[i] > most {
+            (tile, most) = (i, moved[i])
+        }
         return tile.map { search($0, thorough: true) }
     }
 
     /// The next tile that was not searched twice yet, at different sizes; first those that were not searched at all.
     /// - Returns: nil if all were.
-    mutating func searchTwice() -> PatchTransform? {
+    mutating func searchTwice() -> Search? {
         let tile = tiles.indices.first { searches[$0] == 0 } ?? tiles.indices.first { searches[$0] == 1 }
         return tile.map { search($0, thorough: true) }
     }
 
     /// Marks a tile as searched.
-    /// - Parameter thorough: whether the sizes differ from search to search.
-    private mutating func search(_ tile: Int, thorough: Bool) -> PatchTransform {
-        var region = tiles[tile]
-        if thorough { region.scale *= Self.phases[searches[tile] % Self.phases.count] }
+    /// - Parameter thorough: whether the sizes differ from search to search, and the two cascades take turns once each
+    ///   has searched all of these sizes.
+    private mutating func search(_ tile: Int, thorough: Bool) -> Search {
+        var next = Search(region: tiles[tile])
+        if thorough || isSmall {
+            let (round, phase) = searches[tile].quotientAndRemainder(dividingBy: Self.phases.count)
+            next.region.scale *= Self.phases[phase]
+            next.isSecond = !round.isMultiple(of: 2)
+        }
         (searched[tile], moved[tile]) = (tilesScanned, 0)
         searches[tile] += 1
-        return region
+        return next
     }
 
     /// The tile that was searched least of those that lack searches: the largest faces first, and tilted ones after the
@@ -207,7 +235,7 @@ struct ScanScheduler: Sendable {
     ///   - known: boxes of the known faces, pixels.
     ///   - thorough: whether faces must be hidden: then all tiles are searched several times first.
     /// - Returns: nil if known faces cover everything.
-    mutating func advance(known: Span<Rect>, thorough: Bool = false) -> PatchTransform? {
+    mutating func advance(known: Span<Rect>, thorough: Bool = false) -> Search? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
         // Once the frame may be shown, every second tile is the most urgent one, since somebody may come in meanwhile.

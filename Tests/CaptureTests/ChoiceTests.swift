@@ -1,4 +1,5 @@
 import Frames
+import TestSupport
 import Testing
 
 @testable import Capture
@@ -99,12 +100,16 @@ struct ChoiceTests {
                 """)
     }
 
-    @Test func `anything but a video device is an error that names it`() {
+    @Test func `anything but a video device is an error that names it`() throws {
+        let scratch = try ScratchFolder()
+        // A file that this user may write: root may write all.
+        let file = try scratch.write("text", "file")
         var refusals: [Problem] = []
-        for path in ["/dev/null", "/dev/video-none", "/etc/passwd"] {
+        for path in ["/dev/null", "/dev/video-none", file] {
             do { _ = try Device(path: path) } catch { refusals.append(error) }
         }
         #expect(refusals.map(\.kind) == [.unusable, .missing, .unusable])
         #expect(refusals.first?.message == "/dev/null is not a video device")
+        #expect(refusals.last?.message == "\(file) is not a video device")
     }
 }

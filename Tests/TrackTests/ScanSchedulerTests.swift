@@ -37,7 +37,7 @@ private struct Scene: ~Copyable {
     /// The next tiles, by their index in the list.
     mutating func slices(_ count: Int, known: [Rect] = []) -> [Int] {
         (0..<count).compactMap { _ in
-            let region = scheduler.advance(known: known.span)
+            let region = scheduler.advance(known: known.span)?.region
             return region.flatMap { scheduler.tiles.firstIndex(of: $0) }
         }
     }
@@ -45,7 +45,7 @@ private struct Scene: ~Copyable {
     /// The next tile while faces must be hidden.
     mutating func thorough() -> PatchTransform? {
         let nobody: [Rect] = []
-        return scheduler.advance(known: nobody.span, thorough: true)
+        return scheduler.advance(known: nobody.span, thorough: true)?.region
     }
 
     /// The number of tiles of large faces that are searched again.
@@ -214,6 +214,21 @@ struct ScanSchedulerTests {
         // If everything is covered there is nothing to do, and the search ends.
         let everything = Rect(x: -3000, y: -3000, width: 9000, height: 9000)
         #expect(scene.slices(5, known: [everything]).isEmpty)
+    }
+
+    @Test func `what moves by a head's area is searched at each size that it may have`() {
+        var scene = Scene(1280, 720, smallest: 36)
+        _ = scene.slices(2 * scene.scheduler.tiles.count)
+        scene.look()
+        let levels = scene.scheduler.levels
+        #expect(levels.map(\.count).reduce(0, +) == scene.upright.count)
+        func searched() -> [PatchTransform?] { levels.indices.map { scene.scheduler.searchMoved(level: $0)?.region } }
+        #expect(searched().allSatisfy { $0 == nil }, "nothing has moved")
+        let head = Rect(x: 300, y: 200, width: 280, height: 280)
+        scene.look(bright: head)
+        let regions = searched()
+        #expect(regions.count { $0 != nil } >= levels.count - 1, "\(regions)")
+        #expect(regions.allSatisfy { $0.map { $0.bounds(side: ScanScheduler.side).overlap(head) > 0 } ?? true })
     }
 
     @Test(arguments: [(20, 20), (1, 1), (16, 4000), (21, 21), (4000, 25)])
