@@ -262,7 +262,9 @@ struct columns {
     int32_t begin[8], end[8], full[8], full_end[8];
 };
 
-INLINE void find_columns(const struct edges *e, float8 rows, float last, struct columns *out) {
+/// Not inlined: its constants would be moved out of the loop, and fill all registers.
+static __attribute__((noinline)) void find_columns(const struct edges *e, int row, int last, struct columns *out) {
+    const float8 rows = (float)row + (float8){0, 1, 2, 3, 4, 5, 6, 7};
     float8 begin = 0, end = last, full = 0, full_end = last;
     _Pragma("unroll") for (int i = 0; i < 3; i++) {
         const float8 at = rows * e->step_y[i] + e->value[i], outer = at + e->margin[i], inner = at - e->margin[i];
@@ -312,15 +314,14 @@ static void begin_depths(const float *occluders, intptr_t stride, int count, flo
 }
 
 /// Makes a row's columns a part of what is drawn.
-INLINE void begin_columns(const struct craster_band *band, int y, int begin, int end) {
+static __attribute__((noinline)) void begin_columns(const struct craster_band *band, int y, int begin, int end) {
     struct craster_span *drawn = band->drawn + y;
-    if (begin >= drawn->begin && end <= drawn->end) return;
-    // Eight at a time, since neighbours come next.
-    begin &= ~7;
-    end = least((end + 7) & ~7, band->width);
     const intptr_t stride = band->width + 2;
     const float *occluders = band->occluders + y * stride;
     float4 *depth = band->depth + (intptr_t)y * band->width;
+    // Eight at a time, since neighbours come next.
+    begin &= ~7;
+    end = least((end + 7) & ~7, band->width);
     if (drawn->begin >= drawn->end) {
         begin_depths(occluders + begin, stride, end - begin, depth + begin);
         *drawn = (struct craster_span){begin, end};
@@ -344,6 +345,8 @@ struct row {
     float8 z_low, z_high, shade_low, shade_high, texture_low, texture_high;
     float4 *depth;
     craster_uint4 *color;
+    /// The column of the pixel that the band has more; it is never drawn.
+    intptr_t spare;
 };
 
 INLINE int is_textured(enum craster_kind kind) { return kind == craster_grain || kind == craster_picture; }
@@ -374,49 +377,45 @@ INLINE void draw_ends(const struct shader *s, enum craster_kind kind, const stru
         shade = upper_half(shade, shade + r->shade_step);
         texture = upper_half(texture, texture + r->texture_step);
     }
-    const int c = count, d = adjacent ? count - 1 : second_count;
-    const int8 end = {c, c, c, c, d, d, d, d};
+    // Negative until the end.
+    const int c = -count, d = adjacent ? 1 - count : -second_count;
+    int8 left = {c, c, c, c, d, d, d, d};
     const int most = adjacent ? count : greatest(count, second_count);
     for (int i = 0; i < most; i += 1 + adjacent) {
-        float4 no_depth[2] = {0, 0};
-        craster_uint4 no_color[2] = {0, 0};
-        float4 *depth = r->depth + first + i, *other_depth = r->depth + second + i;
-        craster_uint4 *color = r->color + first + i, *other_color = r->color + second + i;
-        if (!adjacent) {
-            // Where one end is longer, the other one's pixels are drawn elsewhere.
-            if (i >= count) depth = no_depth, color = no_color;
-            if (i >= second_count) other_depth = no_depth + 1, other_color = no_color + 1;
-        }
+        // One end may be longer than the other.
+        const intptr_t x = adjacent || i < count ? first + i : r->spare;
+        const intptr_t other = i < second_count ? second + i : r->spare;
         struct samples under;
         if (adjacent) {
-            under.depth = *(const float8_pair *)depth;
+            under.depth = *(const float8_pair *)(r->depth + x);
         } else {
-            under.depth = joined(*depth, *other_depth);
+            under.depth = joined(r->depth[x], r->depth[other]);
         }
         // Slivers are so steep that rounding errors alone would put them in front of nearer surfaces.
         const float8 near = limited(z, r->z_low, r->z_high);
         const int8 outside = (int8)edge[0] | (int8)edge[1] | (int8)edge[2];
-        const int8 shown = (int8)(near - under.depth) & ~outside & (end > i);
+        const int8 shown = (int8)(near - under.depth) & ~outside & left;
         if (any(shown)) {
             if (adjacent) {
-                under.color = *(const uint8_pair *)color;
+                under.color = *(const uint8_pair *)(r->color + x);
             } else {
-                under.color = (uint8)joined((float4)*color, (float4)*other_color);
+                under.color = (uint8)joined((float4)r->color[x], (float4)r->color[other]);
             }
             const struct samples now = mixed(s, kind, under, limited(shade, r->shade_low, r->shade_high),
                                              limited(texture, r->texture_low, r->texture_high), near, shown);
             if (adjacent) {
-                *(uint8_pair *)color = now.color;
-                if (kind != craster_glass) *(float8_pair *)depth = now.depth;
+                *(uint8_pair *)(r->color + x) = now.color;
+                if (kind != craster_glass) *(float8_pair *)(r->depth + x) = now.depth;
             } else {
-                *color = now.color.lo;
-                *other_color = now.color.hi;
+                r->color[x] = now.color.lo;
+                r->color[other] = now.color.hi;
                 if (kind != craster_glass) {
-                    *depth = now.depth.lo;
-                    *other_depth = now.depth.hi;
+                    r->depth[x] = now.depth.lo;
+                    r->depth[other] = now.depth.hi;
                 }
             }
         }
+        left += 1 + adjacent;
         _Pragma("unroll") for (int j = 0; j < 3; j++) edge[j] += step[j];
         _Pragma("unroll") for (int j = 0; j <= adjacent; j++) {
             z += r->z_step;
@@ -434,18 +433,20 @@ INLINE void draw_inside(const struct shader *s, enum craster_kind kind, const st
     z = upper_half(z, z + r->z_step);
     shade = upper_half(shade, shade + r->shade_step);
     texture = upper_half(texture, texture + r->texture_step);
-    const int8 end = {count, count, count, count, count - 1, count - 1, count - 1, count - 1};
+    const int c = -count, d = 1 - count;
+    int8 left = {c, c, c, c, d, d, d, d};
     for (int i = 0; i < count; i += 2) {
         float8_pair *depth = (float8_pair *)(r->depth + first + i);
         uint8_pair *color = (uint8_pair *)(r->color + first + i);
         struct samples under = {*depth, 0};
-        const int8 shown = (int8)(z - under.depth) & (end > i);
+        const int8 shown = (int8)(z - under.depth) & left;
         if (any(shown)) {
             under.color = *color;
             const struct samples now = mixed(s, kind, under, shade, texture, z, shown);
             *color = now.color;
             if (kind != craster_glass) *depth = now.depth;
         }
+        left += 2;
         _Pragma("unroll") for (int j = 0; j < 2; j++) {
             z += r->z_step;
             shade += r->shade_step;
@@ -503,27 +504,30 @@ INLINE void fill(const struct craster_band *band, const struct craster_surface *
         .texture_low = twice(lower4(lower4(texture_a, texture_b), texture_c)),
         .texture_high = twice(upper4(upper4(texture_a, texture_b), texture_c)),
     };
-    // The differences between the edge functions at the four samples and at the pixel's centre.
-    float8 offset[3];
+    // At the four samples, a row above the first.
     _Pragma("unroll") for (int i = 0; i < 3; i++) {
+        const float down = edges.step_y[i];
         row.edge_step[i] = every(edges.step_x[i]);
-        offset[i] = twice(SAMPLE_Y * edges.step_y[i] + SAMPLE_X * edges.step_x[i]);
+        row.edge[i] = twice(SAMPLE_Y * down + SAMPLE_X * edges.step_x[i]) + (edges.value[i] - down);
     }
     const struct shader shader = {*surface, twice(surface->black)};
+    const struct craster_span *drawn = band->drawn + top;
     struct columns columns;
-    for (int y = 0; y <= bottom - top; y++) {
-        const int lane = y & 7;
-        if (lane == 0)
-            find_columns(&edges, (float)y + (float8){0, 1, 2, 3, 4, 5, 6, 7}, right - left, &columns);
+    for (int y = 0, lane = 8; y <= bottom - top; y++, lane++) {
+        if (lane == 8) {
+            find_columns(&edges, y, right - left, &columns);
+            lane = 0;
+        }
+        _Pragma("unroll") for (int i = 0; i < 3; i++) row.edge[i] += every(edges.step_y[i]);
         const int begin = columns.begin[lane], end = columns.end[lane];
         if (begin > end) continue;
         const int full = columns.full[lane], full_end = columns.full_end[lane];
-        begin_columns(band, top + y, left + begin, left + end + 1);
+        if (left + begin < drawn[y].begin || left + end >= drawn[y].end)
+            begin_columns(band, top + y, left + begin, left + end + 1);
         const intptr_t at = (intptr_t)(top + y) * band->width + left;
         row.depth = band->depth + at;
         row.color = band->color + at;
-        _Pragma("unroll") for (int i = 0; i < 3; i++)
-            row.edge[i] = offset[i] + (edges.value[i] + edges.step_y[i] * y);
+        row.spare = (intptr_t)band->width * band->height - at;
         row.z = twice(sample_z + zy * y);
         row.shade = twice(color_0 + color_y * y);
         row.texture = twice(texture_0 + texture_y * y);
@@ -620,28 +624,31 @@ static void draw(const struct craster_band *band, const struct craster_mesh *mes
     }
 }
 
+typedef craster_uint4 uint4;
+typedef uint4 uint4_loose __attribute__((aligned(4), may_alias));
+
+/// The means of four pixels' samples, channel by channel, rounded.
+INLINE uint4 means(uint4 a, uint4 b, uint4 c, uint4 d) {
+    const uint4 e = __builtin_shufflevector(a, b, 0, 4, 1, 5), f = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const uint4 g = __builtin_shufflevector(a, b, 2, 6, 3, 7), h = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const uint4 first = __builtin_shufflevector(e, f, 0, 1, 4, 5), second = __builtin_shufflevector(e, f, 2, 3, 6, 7);
+    const uint4 third = __builtin_shufflevector(g, h, 0, 1, 4, 5), fourth = __builtin_shufflevector(g, h, 2, 3, 6, 7);
+    const uint32_t mask = 0x00ff00ff, two = 0x00020002;
+    const uint4 even = (first & mask) + (second & mask) + (third & mask) + (fourth & mask) + two;
+    const uint4 odd = (first >> 8 & mask) + (second >> 8 & mask) + (third >> 8 & mask) + (fourth >> 8 & mask) + two;
+    return (even >> 2 & mask) | (odd >> 2 & mask) << 8;
+}
+
 static void resolve_row(craster_uint4 *color, int count, uint32_t *out) {
-    typedef craster_uint4 uint4;
-    typedef uint4 uint4_loose __attribute__((aligned(4), may_alias));
-    for (int x = 0; x < count; x += 4) {
-        // Four pixels; the last ones may be fewer.
-        uint4 s[4] = {0, 0, 0, 0};
-        const int some = least(4, count - x);
-        for (int i = 0; i < some; i++) {
-            s[i] = color[x + i];
-            color[x + i] = 0;
-        }
-        const uint4 ab = __builtin_shufflevector(s[0], s[1], 0, 4, 1, 5), cd = __builtin_shufflevector(s[2], s[3], 0, 4, 1, 5);
-        const uint4 ef = __builtin_shufflevector(s[0], s[1], 2, 6, 3, 7), gh = __builtin_shufflevector(s[2], s[3], 2, 6, 3, 7);
-        const uint4 first = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), second = __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                    third = __builtin_shufflevector(ef, gh, 0, 1, 4, 5), fourth = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
-        const uint32_t mask = 0x00ff00ff;
-        const uint4 even = (first & mask) + (second & mask) + (third & mask) + (fourth & mask) + 0x00020002;
-        const uint4 odd = (first >> 8 & mask) + (second >> 8 & mask) + (third >> 8 & mask) + (fourth >> 8 & mask)
-            + 0x00020002;
-        const uint4 mean = (even >> 2 & mask) | (odd >> 2 & mask) << 8;
-        if (some == 4) *(uint4_loose *)(out + x) = mean;
-        else memcpy(out + x, &mean, some * sizeof *out);
+    int x = 0;
+    for (; x + 4 <= count; x += 4) {
+        uint4 *at = color + x;
+        *(uint4_loose *)(out + x) = means(at[0], at[1], at[2], at[3]);
+        memset(at, 0, 4 * sizeof *at);
+    }
+    for (; x < count; x++) {
+        out[x] = means(color[x], 0, 0, 0)[0];
+        color[x] = 0;
     }
 }
 
