@@ -4,7 +4,7 @@
 // makes one AVX2 instruction of an operation, or two of SSE2 or NEON.
 #include <string.h>
 
-// Functions with vectors that are too long for a processor are inlined, so how they'd be passed doesn't matter.
+// Functions whose vectors are too long for a processor's registers are inlined, so how they are passed doesn't matter.
 #pragma clang diagnostic ignored "-Wpsabi"
 // Both kinds of processors must round alike: no multiplication is fused with an addition.
 #pragma STDC FP_CONTRACT OFF
@@ -24,7 +24,6 @@ typedef float4 float4_loose __attribute__((aligned(4), may_alias));
 typedef int4 int4_loose __attribute__((aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
-
 
 INLINE int least(int a, int b) { return a < b ? a : b; }
 INLINE int greatest(int a, int b) { return a > b ? a : b; }
@@ -186,8 +185,7 @@ struct samples {
     uint8 color;
 };
 
-/// Draws two pixels on their samples.
-/// - nearer: the sign bit is set for samples that are shown.
+/// Draws two pixels on their samples. The sign bit of `shown` is set for those that are shown.
 INLINE struct samples mixed(const struct shader *s, enum craster_kind kind, struct samples under, float8 shade,
                             float8 texture, float8 z, int8 shown) {
     uint8 pixel = pixels(s, kind, shade, texture);
@@ -292,8 +290,8 @@ INLINE int is_hidden(const struct craster_band *b, int left, int top, int right,
 
 // MARK: - Rows
 
-/// Sets depths to those of the occluders. Each sample has that of a neighbouring pixel on its own side, so that outlines,
-/// which have one sample per pixel, fade over three pixels.
+/// Sets depths to those of the occluders. Each sample has that of a neighbouring pixel on its own side, so that
+/// outlines, which have one sample per pixel, fade over three pixels.
 static void begin_depths(const float *occluders, intptr_t stride, int count, float4 *depth) {
     int x = 0;
     for (; x + 4 <= count; x += 4) {
@@ -652,5 +650,30 @@ static void resolve_row(craster_uint4 *color, int count, uint32_t *out) {
     }
 }
 
-extern const struct craster_kernels TABLE;
-const struct craster_kernels TABLE = {draw, resolve_row};
+/// Quotients by 255, rounded down, of products up to 65024 in each lane's lower half.
+INLINE uint8 divided_by_255(words product) { return ((uint8)product + 1 + ((uint8)product >> 8)) >> 8; }
+
+static void darken(const struct craster_cell *cell, int begin, int end, int black, const float *occluders,
+                   intptr_t occluder_stride, uint32_t *pixels, intptr_t stride) {
+    typedef int8 int8_loose __attribute__((aligned(4), may_alias));
+    typedef uint8 uint8_loose __attribute__((aligned(4), may_alias));
+    const int8 column = {0, 1, 2, 3, 4, 5, 6, 7}, inside = (column >= begin) & (column < end);
+    const words right_part = (words)column, left_part = (words)(8 - column);
+    for (int y = cell->first_row; y < cell->end_row; y++) {
+        // Only visible skin is darkened; the bits of infinity are greater than those of other numbers.
+        const int8 skin = inside & (*(const int8_loose *)(occluders + y * occluder_stride) < 0x7f800000);
+        if (!any(skin)) continue;
+        const uint32_t left = (cell->top_left * (8 - y) + cell->bottom_left * y) >> 6;
+        const uint32_t right = (cell->top_right * (8 - y) + cell->bottom_right * y) >> 6;
+        const words sum = (words)(uint8)left * left_part + (words)(uint8)right * right_part;
+        const words dark = (words)((uint8)sum >> 8 & (uint8)skin);
+        uint8_loose *at = (uint8_loose *)(pixels + y * stride);
+        const uint8 under = *at;
+        const uint8 alpha = divided_by_255(dark * (words)(255 - (under >> 24)));
+        const uint8 chroma = divided_by_255((words)alpha * 128 + (words)(uint8)127);
+        // No sum exceeds 255, since colours are premultiplied.
+        *at = under + divided_by_255((words)alpha * (words)(uint8)black) + chroma * 0x10100 + (alpha << 24);
+    }
+}
+
+const struct craster_kernels TABLE = {draw, resolve_row, darken};

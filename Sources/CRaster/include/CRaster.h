@@ -83,12 +83,23 @@ struct craster_band {
 /// The binary logarithm of a block's side.
 enum { craster_block_log = 3 };
 
+/// A cell of 8 x 8 pixels: the shadow at its corners in 256ths of a level, and its rows that are darkened.
+struct craster_cell {
+    uint32_t top_left, top_right, bottom_left, bottom_right;
+    int first_row, end_row;
+};
+
 struct craster_kernels {
     /// Draws triangles.
     void (*_Nonnull draw)(const struct craster_band *_Nonnull band, const struct craster_mesh *_Nonnull mesh,
                           const struct craster_surface *_Nonnull surface);
     /// Averages a row's samples, and resets them.
     void (*_Nonnull resolve_row)(craster_uint4 *_Nonnull color, int count, uint32_t *_Nonnull out);
+    /// Composites the columns `begin ..< end` of a cell over black, where there are occluders. The cell's pixels are at
+    /// `pixels` and their occluders at `occluders`, each with a row's length; `black` is black's luma.
+    void (*_Nonnull darken)(const struct craster_cell *_Nonnull cell, int begin, int end, int black,
+                            const float *_Nonnull occluders, intptr_t occluder_stride, uint32_t *_Nonnull pixels,
+                            intptr_t stride);
 };
 
 /// Whether this processor can run the kernels for AVX2.

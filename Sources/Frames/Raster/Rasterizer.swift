@@ -90,14 +90,15 @@ public struct Grain: Sendable {
     /// The depth of the occluders, one per pixel, with a border of one row and column on each side; infinite where
     /// there is none.
     var occluders: [Float] = []
-    /// The farthest occluder of each block of 8 x 8; outdated until `select`.
+    /// The farthest occluder of each block of 8 x 8.
     var farthestOccluders: [Float] = []
+    /// Whether `farthestOccluders` is computed again by `select`.
     var isFarthestOutdated = true
     /// The shadow on the occluders, 0...255, one cell for 8 x 8 pixels; `scratch` is for blurring it.
     var shadow: [UInt8] = []
     var scratch: [UInt8] = []
     private var black: SIMD4<Float> = [0, 128, 128, 0]
-    private let kernels: UnsafePointer<craster_kernels>
+    let kernels: UnsafePointer<craster_kernels>
 
     /// A rasterizer of an empty region.
     /// - Parameter mayBeWide: whether AVX2 may be used, with the same result.
@@ -107,7 +108,7 @@ public struct Grain: Sendable {
     /// mostly 1 MB.
     public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
 
-    /// Starts a picture of a region of a frame; `select` comes next.
+    /// Starts a picture of a region of a frame; occluders and `select` come next.
     /// - Parameter range: the range of the frame.
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
@@ -134,7 +135,7 @@ public struct Grain: Sendable {
     /// The number of blocks in a row.
     var blocksAcross: Int { (region.width + 2 + Self.blockSide - 1) / Self.blockSide }
 
-    /// Selects the rows that are drawn until `resolve`, counted from the region's top. Occluders come before.
+    /// Selects the rows that are drawn until `resolve`, counted from the region's top. Later occluders don't count.
     public mutating func select(_ rows: Range<Int>) {
         precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band must be inside the region")
         band = rows
@@ -157,7 +158,7 @@ public struct Grain: Sendable {
     public mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ surface: RasterSurface
     ) {
-        var fill = craster_surface()
+        var fill = unsafe craster_surface()
         unsafe fill.black = black
         switch surface {
         case .plain:
@@ -186,33 +187,37 @@ public struct Grain: Sendable {
     private mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, _ faces: RasterFaces, _ fill: inout craster_surface
     ) {
-        let (region, band, across) = (region, band, blocksAcross)
+        let kernels = unsafe kernels
+        unsafe vertices.withUnsafeBufferPointer { vertices in
+            unsafe triangles.withUnsafeBufferPointer { triangles in
+                guard let corners = vertices.baseAddress, let indices = triangles.baseAddress else { return }
+                var mesh = unsafe craster_mesh(
+                    vertices: UnsafeRawPointer(corners).assumingMemoryBound(to: craster_vertex.self),
+                    vertex_count: CInt(vertices.count), triangles: indices, triangle_count: CInt(triangles.count / 3),
+                    both_sides: faces == .both ? 1 : 0)
+                unsafe withBand { unsafe kernels.pointee.draw(&$0, &mesh, &fill) }
+            }
+        }
+    }
+
+    /// Lends the memory of the band.
+    private mutating func withBand(_ body: (inout craster_band) -> Void) {
+        let (region, first, height, across) = (region, band.lowerBound, band.count, blocksAcross)
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
                 unsafe drawn.withUnsafeMutableBufferPointer { drawn in
-                    unsafe farthestOccluders.withUnsafeBufferPointer { farthest in
-                      unsafe occluders.withUnsafeBufferPointer { occluders in
-                        unsafe vertices.withUnsafeBufferPointer { vertices in
-                            unsafe triangles.withUnsafeBufferPointer { triangles in
-                                guard let depth = depth.baseAddress, let color = color.baseAddress,
-                                    let drawn = drawn.baseAddress, let farthest = farthest.baseAddress,
-                                    let corners = vertices.baseAddress,
-                                    let occluders = occluders.baseAddress,
-                                    let indices = triangles.baseAddress
-                                else { return }
-                                var target = unsafe craster_band(
-                                    x: CInt(region.x), y: CInt(region.y + band.lowerBound), width: CInt(region.width),
-                                    height: CInt(band.count), depth: depth, color: color, drawn: drawn,
-                                    occluders: occluders + ((band.lowerBound + 1) * (region.width + 2) + 1),
-                                    farthest: farthest, blocks_across: CInt(across), first_row: CInt(band.lowerBound))
-                                var mesh = unsafe craster_mesh(
-                                    vertices: UnsafeRawPointer(corners).assumingMemoryBound(to: craster_vertex.self),
-                                    vertex_count: CInt(vertices.count),
-                                    triangles: indices, triangle_count: CInt(triangles.count / 3),
-                                    both_sides: faces == .both ? 1 : 0)
-                                unsafe kernels.pointee.draw(&target, &mesh, &fill)
-                              }
-                            }
+                    unsafe occluders.withUnsafeBufferPointer { occluders in
+                        unsafe farthestOccluders.withUnsafeBufferPointer { farthest in
+                            guard let depth = depth.baseAddress, let color = color.baseAddress,
+                                let drawn = drawn.baseAddress, let occluders = occluders.baseAddress,
+                                let farthest = farthest.baseAddress
+                            else { return }
+                            var band = unsafe craster_band(
+                                x: CInt(region.x), y: CInt(region.y + first), width: CInt(region.width),
+                                height: CInt(height), depth: depth, color: color, drawn: drawn,
+                                occluders: occluders + ((first + 1) * (region.width + 2) + 1), farthest: farthest,
+                                blocks_across: CInt(across), first_row: CInt(first))
+                            unsafe body(&band)
                         }
                     }
                 }
