@@ -124,13 +124,17 @@ let package = Package(
         // Stages of cascades, for AVX2. Optimised in debug builds too.
         .target(name: "CCascade", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // The rasterizer's pixel loops, each for AVX2 and for every processor. Optimised in debug builds too.
+        .target(name: "CRaster", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
+
         // Kernels that scale, for AVX2. Optimised in debug builds too.
         .target(name: "CScale", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
         // The modules of the video pipeline.
         // The operating system: files, descriptors, threads, clocks, child processes.
         .target(name: "SystemKit", dependencies: ["CLinux"], swiftSettings: hotSettings + smallCode),
-        .target(name: "Frames", dependencies: ["SystemKit", "CLinux", "CScale"], swiftSettings: kernelSettings),
+        .target(
+            name: "Frames", dependencies: ["SystemKit", "CLinux", "CRaster", "CScale"], swiftSettings: kernelSettings),
         // JPEGs and moving pictures, encoded and decoded by libjpeg-turbo.
         .target(name: "JPEG", dependencies: ["SystemKit", "Frames", "CArt"], swiftSettings: hotSettings + smallCode),
         .target(name: "JSON", dependencies: ["SystemKit"], swiftSettings: swiftSettings + smallCode),
@@ -215,7 +219,7 @@ let package = Package(
             ]),
         // Unit tests: one target per module.
         unitTests("SystemKit", ["CLinux", "CTestSupport"]),
-        unitTests("Frames", ["CAllocations", "COpenCVReference", "CScale"], hotSettings),
+        unitTests("Frames", ["CAllocations", "COpenCVReference", "CRaster"], hotSettings),
         unitTests("JPEG", ["Frames", "CArt"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),

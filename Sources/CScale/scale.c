@@ -188,11 +188,76 @@ static void interpolate_row(const uint8_t *upper, const uint8_t *lower, int belo
     }
 }
 
+/// Eight pixels' channels between those of `a`, whose lower bytes are `half`, and of `b`: in two vectors of 16-bit
+/// numbers, in the order in which they are packed.
+static inline __m256i between(__m256i a, __m256i b, __m256i low_weights, __m256i high_weights) {
+    const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi8(-128);
+    // 256 a + (b - a) w + 128 fits in 16 bits; intermediate results may wrap.
+    const __m256i low = _mm256_sub_epi16(_mm256_unpacklo_epi8(b, zero), _mm256_unpacklo_epi8(a, zero));
+    const __m256i high = _mm256_sub_epi16(_mm256_unpackhi_epi8(b, zero), _mm256_unpackhi_epi8(a, zero));
+    const __m256i low_sum = _mm256_add_epi16(_mm256_unpacklo_epi8(half, a), _mm256_mullo_epi16(low, low_weights));
+    const __m256i high_sum = _mm256_add_epi16(_mm256_unpackhi_epi8(half, a), _mm256_mullo_epi16(high, high_weights));
+    return _mm256_packus_epi16(_mm256_srli_epi16(low_sum, 8), _mm256_srli_epi16(high_sum, 8));
+}
+
+/// Eight pixels of a row from `first` on, 16 fraction bits, `step` apart. That's at most one pixel, so that the eight
+/// lie between nine neighbours.
+static inline __m256i eight_pixels(const uint32_t *row, int first, int step) {
+    const __m256i places = _mm256_add_epi32(_mm256_set1_epi32(first & 0xffff), _mm256_mullo_epi32(
+        _mm256_set1_epi32(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+    const __m256i order = _mm256_srli_epi32(places, 16);
+    const __m256i a = _mm256_permutevar8x32_epi32(load(row + (first >> 16)), order);
+    const __m256i b = _mm256_permutevar8x32_epi32(load(row + (first >> 16) + 1), order);
+    // The highest byte of a fraction, for each of a pixel's channels.
+    const __m256i low = _mm256_setr_epi8(1, -1, 1, -1, 1, -1, 1, -1, 5, -1, 5, -1, 5, -1, 5, -1,
+                                         1, -1, 1, -1, 1, -1, 1, -1, 5, -1, 5, -1, 5, -1, 5, -1);
+    const __m256i high = _mm256_add_epi8(low, _mm256_setr_epi8(8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0,
+                                                               8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0));
+    return between(a, b, _mm256_shuffle_epi8(places, low), _mm256_shuffle_epi8(places, high));
+}
+
+static void enlarge_row(const uint32_t *upper, const uint32_t *lower, int below, const struct cscale_line *line,
+                        uint32_t *mixed, uint32_t *out) {
+    const int first = (int)(line->start >> 24);
+    const int count = (int)((line->start + (line->end - line->begin - 1) * line->step) >> 24) + 2 - first;
+    const __m256i weights = _mm256_set1_epi16(below);
+    int i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_si256((void *)(mixed + i), between(load(upper + first + i), load(lower + first + i), weights,
+                                                         weights));
+    __m256i last[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    memcpy(last, upper + first + i, 4 * (count - i));
+    memcpy(last + 1, lower + first + i, 4 * (count - i));
+    _mm256_storeu_si256((void *)(mixed + i), between(last[0], last[1], weights, weights));
+    // A run reads up to 17 pixels.
+    for (int j = 1; j <= 3; j++) _mm256_storeu_si256((void *)(mixed + i + 8 * j), _mm256_setzero_si256());
+
+    const int step = (int)(line->step >> 8);
+    for (int x = line->begin & ~15; x < line->end; x += 16) {
+        const int begin = x < line->begin ? line->begin : x, end = x + 16 < line->end ? x + 16 : line->end;
+        // The lowest bits only matter for the sum over many runs.
+        const int place = (int)((line->start + (begin - line->begin) * line->step) >> 8) - (first << 16);
+        const uint32_t *at = mixed + (place >> 16);
+        const __m256i all = _mm256_or_si256(_mm256_or_si256(load(at), load(at + 8)), load(at + 9));
+        if (_mm256_testz_si256(all, all)) continue;
+        __m256i run[2] = {eight_pixels(mixed, place, step), eight_pixels(mixed, place + 8 * step, step)};
+        if (end - begin < 16) {
+            uint32_t part[16] = {0};
+            memcpy(part + (begin - x), run, 4 * (end - begin));
+            memcpy(run, part, sizeof run);
+        }
+        const __m256i any = _mm256_or_si256(run[0], run[1]);
+        if (_mm256_testz_si256(any, any)) continue;
+        _mm256_storeu_si256((void *)(out + x), run[0]);
+        _mm256_storeu_si256((void *)(out + x + 8), run[1]);
+    }
+}
+
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
     static const struct cscale_kernels kernels = {gather, filter,      mix,            mix_packed,
-                                                  pack,   interpolate, interpolate_row};
+                                                  pack,   interpolate, interpolate_row, enlarge_row};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

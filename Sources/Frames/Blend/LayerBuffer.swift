@@ -5,6 +5,8 @@ public struct LayerBuffer: ~Copyable {
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     private var storage: [UInt32] = []
     private var isNearArt: [Bool] = []
+    /// A row between two others; see `draw`.
+    var mixed: [UInt32] = []
 
     /// An empty buffer.
     public init() {}

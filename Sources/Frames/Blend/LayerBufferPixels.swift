@@ -1,3 +1,5 @@
+import CScale
+
 extension LayerBuffer {
     /// Copies the frame's own pixels into the buffer, opaque; shared chroma is repeated for each pixel.
     /// - Returns: false if the region is outside the frame.
@@ -33,8 +35,10 @@ extension LayerBuffer {
     }
 
     /// Draws another buffer into this one, bilinearly. The pixels there are replaced, not blended.
-    /// - Parameter map: from the frame's pixels of the other buffer to those where they are drawn.
-    public mutating func draw(_ other: borrowing LayerBuffer, by map: Affine) {
+    /// - Parameters:
+    ///   - map: from the frame's pixels of the other buffer to those where they are drawn.
+    ///   - mayBeWide: whether AVX2 may be used, with the same result.
+    public mutating func draw(_ other: borrowing LayerBuffer, by map: Affine, mayBeWide: Bool = true) {
         let piece = other.region
         guard !piece.isEmpty else { return }
         let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
@@ -42,28 +46,43 @@ extension LayerBuffer {
             guard let pixels = $0.baseAddress else { return }
             let art = unsafe TextureView(
                 pixels, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
-            draw(art, by: map.after(shift))
+            draw(art, by: map.after(shift), mayBeWide: mayBeWide)
         }
     }
 
-    private mutating func draw(_ art: TextureView, by map: Affine) {
+    private mutating func draw(_ art: TextureView, by map: Affine, mayBeWide: Bool = true) {
         let (piece, rowStride) = (region, stride)
         let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
         guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }
         guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
         let sampler = Sampler(art, back, gain: 256)
+        let kernels = unsafe mayBeWide && sampler.isEnlarging ? cscale_kernels() : nil
+        // Taken out meanwhile: while a span of the pixels exists, nothing else can be modified.
+        var mixed: [UInt32] = []
+        swap(&mixed, &self.mixed)
+        // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
+        let room = art.width + 32
+        if unsafe kernels != nil, mixed.count < room { mixed = Array(repeating: 0, count: room + room / 4) }
         var target = pixels
         unsafe target.withUnsafeMutableBufferPointer { target in
-            guard let target = target.baseAddress else { return }
-            var run = Run()
-            for y in 0..<piece.height {
-                let row = sampler.row(y, width: piece.width)
-                for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
-                where sampler.sample(row, from: x, into: &run) {
-                    unsafe UnsafeMutableRawPointer(target + y * rowStride + x).storeBytes(of: run, as: Run.self)
+            unsafe mixed.withUnsafeMutableBufferPointer { mixed in
+                guard let target = target.baseAddress else { return }
+                var run = Run()
+                for y in 0..<piece.height {
+                    let row = sampler.row(y, width: piece.width)
+                    let line = unsafe target + y * rowStride
+                    if let kernels = unsafe kernels, let mixed = mixed.baseAddress {
+                        unsafe sampler.enlarge(row, kernels, mixed, into: line)
+                        continue
+                    }
+                    for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
+                    where sampler.sample(row, from: x, into: &run) {
+                        unsafe UnsafeMutableRawPointer(line + x).storeBytes(of: run, as: Run.self)
+                    }
                 }
             }
         }
+        swap(&mixed, &self.mixed)
     }
 }
 

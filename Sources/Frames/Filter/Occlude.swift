@@ -13,12 +13,13 @@ extension Rasterizer {
                 unsafe rasterizeOccluder(triangle: a, b, c, base, width: width, height: height)
             }
         }
-        updateFarthestOccluders()
+        isFarthestOutdated = true
     }
 
     /// Computes the farthest occluder of each block. Reading beyond a row's end is safe: it can only make a block
     /// farther.
-    private mutating func updateFarthestOccluders() {
+    mutating func updateFarthestOccluders() {
+        isFarthestOutdated = false
         let (width, height, across) = (region.width + 2, region.height + 2, blocksAcross)
         unsafe occluders.withUnsafeBufferPointer { occluders in
             unsafe farthestOccluders.withUnsafeMutableBufferPointer { farthestOccluders in

@@ -1,4 +1,4 @@
-import SystemKit
+import CRaster
 
 extension Rasterizer {
     /// The side of a shadow cell in pixels, as a power of two.
@@ -35,7 +35,7 @@ extension Rasterizer {
             Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
         }
         let gain = UInt32(strength * 256)
-        let black = UInt16(range.black)
+        let black = CInt(range.black)
         var pixels = layer.pixels
         unsafe pixels.withUnsafeMutableBufferPointer { pixels in
             unsafe occluders.withUnsafeBufferPointer { occluders in
@@ -48,35 +48,21 @@ extension Rasterizer {
                             SIMD4(
                                 UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
                                 UInt32(shadow[at + across + 1])) &* gain
-                        let x = i * Self.cell
-                        let (top, bottom) = (
-                            max(border, j * Self.cell), min(height - border, (j + 1) * Self.cell)
-                        )
-                        guard corners != .zero, x < width - border, top < bottom else { continue }
+                        let (x, y) = (i * Self.cell, j * Self.cell)
+                        let rows = (first: max(0, border - y), end: min(Self.cell, height - border - y))
+                        guard corners != .zero, x < width - border, rows.first < rows.end else { continue }
+                        var cell = craster_cell(
+                            top_left: corners.x, top_right: corners.y, bottom_left: corners.z, bottom_right: corners.w,
+                            first_row: CInt(rows.first), end_row: CInt(rows.end))
                         // The layer's rows have room for whole cells.
-                        let inside = Self.lanes(from: border - x, below: width - border - x)
-                        for y in top..<bottom {
-                            let fv = UInt32(truncatingIfNeeded: y & 7)
-                            let left = (corners.x &* (8 &- fv) &+ corners.z &* fv) >> 6
-                            let right = (corners.y &* (8 &- fv) &+ corners.w &* fv) >> 6
-                            // Only visible skin is darkened.
-                            let skin = unsafe UnsafeRawPointer(occluders + ((y + 1) * (width + 2) + 1 + x))
-                            let target = unsafe UnsafeMutableRawPointer(pixels + (y * rowStride + x))
-                            unsafe darken(
-                                target, UInt16(truncatingIfNeeded: left), UInt16(truncatingIfNeeded: right), black,
-                                where: isFinite(skin) & inside)
-                        }
+                        unsafe kernels.pointee.darken(
+                            &cell, CInt(border - x), CInt(width - border - x), black,
+                            occluders + ((y + 1) * (width + 2) + 1 + x), width + 2, pixels + (y * rowStride + x),
+                            rowStride)
                     }
                 }
             }
         }
-    }
-
-    /// A mask with all bits set in the lanes `first ..< end`.
-    private static func lanes(from first: Int, below end: Int) -> SIMD8<UInt16> {
-        var lanes = SIMD8<UInt16>()
-        for i in 0..<8 where i >= first && i < end { lanes[i] = .max }
-        return lanes
     }
 
     /// Computes the coverage of each cell from four of its pixels, moved by the shadow's offset.
@@ -118,35 +104,3 @@ extension Rasterizer {
         }
     }
 }
-
-/// A mask with all bits set in the lanes of the finite ones of eight numbers.
-@inline(__always)
-private func isFinite(_ numbers: UnsafeRawPointer) -> SIMD8<UInt16> {
-    let bits = unsafe numbers.loadUnaligned(as: SIMD8<Int32>.self)
-    // The bits of a finite number are less than infinity's; a sign bit makes them negative.
-    let below = (bits | (bits &- 0x7f80_0000)) &>> 31
-    return SIMD8<UInt16>(truncatingIfNeeded: below)
-}
-
-/// Composites eight pixels over black, whose alpha, 0...255, is interpolated from `left` / 32 to `right` / 32.
-@inline(never)
-private func darken(
-    _ pixels: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
-) {
-    guard mask != .zero else { return }
-    let run = unsafe pixels.loadUnaligned(as: SIMD16<UInt16>.self)
-    let (low, high) = (run.evenHalf, run.oddHalf)
-    let column = SIMD8<UInt16>(0, 1, 2, 3, 4, 5, 6, 7)
-    let dark = (((8 &- column) &* left &+ column &* right) &>> 8) & mask
-    let alpha = dividedBy255(dark &* (255 &- high &>> 8))
-    let chroma = dividedBy255(alpha &* 128 &+ 127)
-    var changed = SIMD16<UInt16>()
-    // No sum exceeds 255, since colours are premultiplied.
-    changed.evenHalf = low &+ dividedBy255(alpha &* black) &+ chroma &<< 8
-    changed.oddHalf = high &+ chroma &+ alpha &<< 8
-    unsafe pixels.storeBytes(of: changed, as: SIMD16<UInt16>.self)
-}
-
-/// Quotients by 255, rounded down, of products up to 65024.
-@inline(__always)
-private func dividedBy255(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> { (product &+ 1 &+ product &>> 8) &>> 8 }
