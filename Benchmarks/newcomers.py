@@ -47,7 +47,10 @@ class Clip:
         self.labels = [[] for _ in range(frames)]
 
     def paste(self, time, frame, eyes, scale, left, top):
-        """Pastes a frame, scaled, at a place in pixels, and labels the faces that are inside."""
+        """Pastes a frame, scaled, at a place in pixels, and labels the faces that are inside.
+
+        Of a frame with a fourth channel, its opacity, colours are multiplied by it already.
+        """
         target = self.frames[time]
         height, width = (int(side * scale) for side in frame.shape[:2])
         x0, y0 = max(0, left), max(0, top)
@@ -55,17 +58,22 @@ class Clip:
         if x0 >= x1 or y0 >= y1:
             return
         small = cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA)
-        target[y0:y1, x0:x1] = small[y0 - top:y1 - top, x0 - left:x1 - left]
+        part, place = small[y0 - top:y1 - top, x0 - left:x1 - left], target[y0:y1, x0:x1]
+        if part.shape[2] == 4:
+            behind = cv2.merge([255 - part[:, :, 3]] * 3)
+            part = cv2.add(cv2.multiply(place, behind, scale=1 / 255), part[:, :, :3])
+        place[:] = part
         for pair in eyes:
             right, left_eye = pair * scale + (left, top)
             if all(10 < x < target.shape[1] - 10 and 0 < y < target.shape[0] for x, y in (right, left_eye)):
                 self.labels[time].append({"right_eye": right.tolist(), "left_eye": left_eye.tolist()})
 
-    def write(self, folder, name, rate):
+    def write(self, folder, name, rate, *encoding):
         """Writes the clip and its labels; returns its entry in the index."""
         height, width = self.frames[0].shape[:2]
         command = ["ffmpeg", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "bgr24", "-s", f"{width}x{height}",
-                   "-r", str(rate), "-i", "-", "-pix_fmt", "yuv420p", "-crf", "14", str(folder / f"{name}.mp4")]
+                   "-r", str(rate), "-i", "-", "-pix_fmt", "yuv420p", "-crf", "14", *encoding,
+                   str(folder / f"{name}.mp4")]
         subprocess.run(command, input=b"".join(frame.tobytes() for frame in self.frames), check=True)
         (folder / f"{name}.json").write_text(json.dumps({"frames": self.labels}))
         return {"name": f"{name}.mp4", "type": "video", "kind": "face", "fps": rate, "width": width, "height": height,
