@@ -54,8 +54,9 @@ struct MediaFile: ~Copyable {
     private(set) var filters = ""
 
     /// The number of threads of the decoder and of each filter. Each thread takes tens of MiB of address space, and
-    /// ffmpeg's own number of them grows with the cores. For 4K clips and a PNG of 39 megapixels with transparent parts,
-    /// ffmpeg 5.1 and 7.1 took up to 1.5 GiB on 2 cores, 3.6 GiB on 16 and 5.9 GiB on 128; so they take up to 1.4 GiB.
+    /// ffmpeg's own number of them grows with the cores. For 4K clips and a PNG of 39 megapixels with transparent
+    /// parts, ffmpeg 5.1 and 7.1 took up to 1.5 GiB on 2 cores, 3.6 GiB on 16 and 5.9 GiB on 128; so they take up to
+    /// 1.4 GiB.
     private static let threads = "4"
     /// The maximum width and height, pixels. No camera's picture is larger, and memory would run short.
     static let largestSide = 16384

@@ -113,8 +113,8 @@ public struct Tracker: ~Copyable {
     static let rolls: [Float] = [0, 40, -40]
     /// Seconds after an entrance during which a new face is expected.
     private static let entranceDuration = 1.0
-    /// Seconds for which somebody who comes into an empty room is searched for at all sizes in each frame: not for long,
-    /// since trees move all day.
+    /// Seconds for which somebody who comes into an empty room is searched for at all sizes in each frame: not for
+    /// long, since trees move all day.
     private static let longestEntrance = 1.5
     /// The number of faces that count as a crowd.
     private static let crowd = 3

@@ -146,7 +146,7 @@ struct RasterKernelTests {
         let kernels = unsafe craster_kernels(isWide ? 1 : 0)
         for _ in 0..<300 {
             let skin = (0..<64).map { _ -> Float in
-                [.infinity, 0, -0.2, -.infinity, 1e-40, -3e38][generator.next(below: 6)]
+                [.infinity, 0, -0.2, -.infinity, .leastNonzeroMagnitude, -3e38][generator.next(below: 6)]
             }
             // Premultiplied.
             let before = (0..<64).map { _ -> UInt32 in

@@ -201,7 +201,7 @@ import Testing
             let frame = try room(left)
             tracker.update(frame.view.luma, at: Double(90 + number) / 30)
             let isWhole = left >= 0
-            if isWhole && !isCovered(Point(left + side / 2, 200 + side / 2), by: tracker) { bare += 1 }
+            if isWhole && !isCovered(Point(Float(left + side / 2), Float(200 + side / 2)), by: tracker) { bare += 1 }
         }
         #expect(bare <= 3, "\(bare) frames")
     }
