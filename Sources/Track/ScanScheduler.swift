@@ -65,8 +65,6 @@ struct ScanScheduler: Sendable {
     /// The share that counts as all of a tile. For small faces that of a head, one and a half times as wide and high as
     /// a face of 25 of the tile's pixels; for all sizes a whole tile, since in a crowd some head always moves.
     private let wholeShare: Float
-    /// Whether only faces below a limit are searched for, which is done while faces must be hidden.
-    private let isSmall: Bool
     private static let headShare: Float = 0.055
 
     /// - Parameters:
@@ -74,8 +72,7 @@ struct ScanScheduler: Sendable {
     ///   - limit: side of the smallest window that is too large, pixels of the frame; nil: the frame's shorter side.
     ///   - rolls: head tilts to search for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, limit: Float? = nil, rolls: [Float]) {
-        isSmall = limit != nil
-        wholeShare = isSmall ? Self.headShare : 1
+        wholeShare = limit == nil ? 1 : Self.headShare
         let largest = limit ?? Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
@@ -102,7 +99,7 @@ struct ScanScheduler: Sendable {
         self.tiles = tiles
         self.levels = levels
         searches = Array(repeating: 0, count: tiles.count)
-        let large = !isSmall ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
+        let large = limit == nil ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
         largeCount = tiles.prefix { $0.roll == 0 && $0.scale >= large }.count
         self.weights = weights
         moved = tiles.map { $0.roll == 0 ? 1 : 0 }
@@ -197,13 +194,13 @@ struct ScanScheduler: Sendable {
 
     /// Marks a tile as searched.
     /// - Parameter thorough: whether the sizes differ from search to search, and the two cascades take turns once each
-    ///   has searched all of these sizes.
+    ///   has searched all of these sizes, unless something has moved there: the first one detects more.
     private mutating func search(_ tile: Int, thorough: Bool) -> Search {
         var next = Search(region: tiles[tile])
-        if thorough || isSmall {
+        if thorough {
             let (round, phase) = searches[tile].quotientAndRemainder(dividingBy: Self.phases.count)
             next.region.scale *= Self.phases[phase]
-            next.isSecond = !round.isMultiple(of: 2)
+            next.isSecond = !round.isMultiple(of: 2) && moved[tile] * wholeShare < Self.headShare
         }
         (searched[tile], moved[tile]) = (tilesScanned, 0)
         searches[tile] += 1
