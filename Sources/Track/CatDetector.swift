@@ -96,7 +96,7 @@ public struct CatDetector: ~Copyable {
     ) {
         if sizesLeft == 0 {
             scheduler?.record(motion)
-            region = scheduler?.advance(known: known)?.region
+            region = scheduler?.advance(known: known)
             // Without a tile, because known faces cover everything, the next search asks for one again.
             sizesLeft = region == nil ? 0 : Self.sizes.count
         }

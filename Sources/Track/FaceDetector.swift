@@ -6,8 +6,7 @@ import SystemKit
 /// per patch.
 public struct FaceDetector: ~Copyable {
     private var classifier: CascadeClassifier
-    /// Two more face cascades, with other features and training, and an eye cascade: they verify new faces. While faces
-    /// must be hidden, the second also scans tiles.
+    /// Two more face cascades, with other features and training, and an eye cascade: they verify new faces.
     private var secondClassifier: CascadeClassifier
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
@@ -36,7 +35,7 @@ public struct FaceDetector: ~Copyable {
                 .invalid, "the cascade catalogue has \(verifiers.count) cascades with role 'verifier', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
-        let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side, scansTiles: true)
+        let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side)
         let thirdClassifier = try CascadeClassifier(verifiers[1], side: ScanScheduler.side)
         let eyeVerifier = try CascadeClassifier(try catalog.entry(.eyeVerifier), side: ScanScheduler.side)
         let isComplete = isReadable(landmarks)
@@ -59,20 +58,8 @@ public struct FaceDetector: ~Copyable {
     mutating func reserveSlots(faces: Int) { patchTracker = PatchTracker(slots: faces) }
 
     /// Scans one tile of the frame; the results are in `detections`.
-    /// - Parameter isSecond: whether the second cascade does, which detects some faces that the first overlooks.
-    mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform, isSecond: Bool = false) {
+    mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform) {
         detections.removeAll(keepingCapacity: true)
-        if isSecond {
-            Self.scan(luma, region, &secondClassifier, into: &detections)
-        } else {
-            Self.scan(luma, region, &classifier, into: &detections)
-        }
-    }
-
-    private static func scan(
-        _ luma: borrowing LumaView, _ region: PatchTransform, _ classifier: inout CascadeClassifier,
-        into detections: inout [Detection]
-    ) {
         let map = classifier.scan(luma, region)
         for i in classifier.matches.indices {
             detections.append(classifier.detection(classifier.matches[i], region, map))

@@ -39,14 +39,6 @@ struct ScanScheduler: Sendable {
     /// The numbers of searches of upright faces, and of large ones, that a frame which is shown waits for.
     private static let (completeSearches, completeLargeSearches) = (2, 3)
 
-    /// One search of a tile.
-    struct Search: Equatable, Sendable {
-        /// The tile, enlarged if its sizes differ from search to search.
-        var region: PatchTransform
-        /// Whether it is the second cascade's turn.
-        var isSecond = false
-    }
-
     let tiles: [PatchTransform]
     /// The upright tiles of each level of sizes, the largest first.
     let levels: [Range<Int>]
@@ -167,17 +159,17 @@ struct ScanScheduler: Sendable {
 
     /// Repeats the search of a tile of large faces that was searched too few times.
     /// - Returns: nil if it was not searched yet, or often enough.
-    mutating func repeatLarge(_ tile: Int) -> Search? {
+    mutating func repeatLarge(_ tile: Int) -> PatchTransform? {
         (1..<Self.largeSearches).contains(searches[tile]) ? search(tile, thorough: true) : nil
     }
 
     /// Searches the tile of large faces in which most has moved since its last search, if that is a head's area.
-    mutating func searchMovedLarge() -> Search? { searchMoved(0..<largeCount) }
+    mutating func searchMovedLarge() -> PatchTransform? { searchMoved(0..<largeCount) }
 
     /// Searches the tile of one level in which most has moved since its last search, if that is a head's area.
-    mutating func searchMoved(level: Int) -> Search? { searchMoved(levels[level]) }
+    mutating func searchMoved(level: Int) -> PatchTransform? { searchMoved(levels[level]) }
 
-    private mutating func searchMoved(_ candidates: Range<Int>) -> Search? {
+    private mutating func searchMoved(_ candidates: Range<Int>) -> PatchTransform? {
         var (tile, most) = (Int?.none, Float(0))
         for i in candidates where moved[i] * wholeShare >= Self.headShare && moved[i] > most {
             (tile, most) = (i, moved[i])
@@ -187,24 +179,19 @@ struct ScanScheduler: Sendable {
 
     /// The next tile that was not searched twice yet, at different sizes; first those that were not searched at all.
     /// - Returns: nil if all were.
-    mutating func searchTwice() -> Search? {
+    mutating func searchTwice() -> PatchTransform? {
         let tile = tiles.indices.first { searches[$0] == 0 } ?? tiles.indices.first { searches[$0] == 1 }
         return tile.map { search($0, thorough: true) }
     }
 
     /// Marks a tile as searched.
-    /// - Parameter thorough: whether the sizes differ from search to search, and the two cascades take turns once each
-    ///   has searched all of these sizes, unless something has moved there: the first one detects more.
-    private mutating func search(_ tile: Int, thorough: Bool) -> Search {
-        var next = Search(region: tiles[tile])
-        if thorough {
-            let (round, phase) = searches[tile].quotientAndRemainder(dividingBy: Self.phases.count)
-            next.region.scale *= Self.phases[phase]
-            next.isSecond = !round.isMultiple(of: 2) && moved[tile] * wholeShare < Self.headShare
-        }
+    /// - Parameter thorough: whether the sizes differ from search to search.
+    private mutating func search(_ tile: Int, thorough: Bool) -> PatchTransform {
+        var region = tiles[tile]
+        if thorough { region.scale *= Self.phases[searches[tile] % Self.phases.count] }
         (searched[tile], moved[tile]) = (tilesScanned, 0)
         searches[tile] += 1
-        return next
+        return region
     }
 
     /// The tile that was searched least of those that lack searches: the largest faces first, and tilted ones after the
@@ -232,7 +219,7 @@ struct ScanScheduler: Sendable {
     ///   - known: boxes of the known faces, pixels.
     ///   - thorough: whether faces must be hidden: then all tiles are searched several times first.
     /// - Returns: nil if known faces cover everything.
-    mutating func advance(known: Span<Rect>, thorough: Bool = false) -> Search? {
+    mutating func advance(known: Span<Rect>, thorough: Bool = false) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
         // Once the frame may be shown, every second tile is the most urgent one, since somebody may come in meanwhile.

@@ -705,8 +705,8 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches a tile and adds what is detected there.
-    private mutating func addCandidates(_ luma: borrowing LumaView, _ tile: ScanScheduler.Search) {
-        detector.detect(luma, in: tile.region, isSecond: tile.isSecond)
+    private mutating func addCandidates(_ luma: borrowing LumaView, _ tile: PatchTransform) {
+        detector.detect(luma, in: tile)
         for detection in detector.detections { addCandidate(detection) }
     }
 
@@ -756,7 +756,7 @@ public struct Tracker: ~Copyable {
 
     private static func advance(
         _ scheduler: inout ScanScheduler?, _ known: borrowing [Rect], thorough: Bool
-    ) -> ScanScheduler.Search? {
+    ) -> PatchTransform? {
         scheduler?.advance(known: known.span, thorough: thorough)
     }
 

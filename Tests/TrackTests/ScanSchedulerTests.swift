@@ -37,7 +37,7 @@ private struct Scene: ~Copyable {
     /// The next tiles, by their index in the list.
     mutating func slices(_ count: Int, known: [Rect] = []) -> [Int] {
         (0..<count).compactMap { _ in
-            let region = scheduler.advance(known: known.span)?.region
+            let region = scheduler.advance(known: known.span)
             return region.flatMap { scheduler.tiles.firstIndex(of: $0) }
         }
     }
@@ -45,7 +45,7 @@ private struct Scene: ~Copyable {
     /// The next tile while faces must be hidden.
     mutating func thorough() -> PatchTransform? {
         let nobody: [Rect] = []
-        return scheduler.advance(known: nobody.span, thorough: true)?.region
+        return scheduler.advance(known: nobody.span, thorough: true)
     }
 
     /// The number of tiles of large faces that are searched again.
@@ -222,7 +222,7 @@ struct ScanSchedulerTests {
         scene.look()
         let levels = scene.scheduler.levels
         #expect(levels.map(\.count).reduce(0, +) == scene.upright.count)
-        func searched() -> [PatchTransform?] { levels.indices.map { scene.scheduler.searchMoved(level: $0)?.region } }
+        func searched() -> [PatchTransform?] { levels.indices.map { scene.scheduler.searchMoved(level: $0) } }
         #expect(searched().allSatisfy { $0 == nil }, "nothing has moved")
         let head = Rect(x: 300, y: 200, width: 280, height: 280)
         scene.look(bright: head)
