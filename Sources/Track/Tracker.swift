@@ -66,8 +66,6 @@ public struct Tracker: ~Copyable {
     private var lastPresence = 0.0
     /// When something other than a known face last moved, seconds.
     private var lastEntrance = Self.longAgo
-    /// When that began after a calm time, seconds.
-    private var entranceBegan = Self.longAgo
     /// When a candidate was last examined, seconds.
     private var lastExamination = Self.longAgo
     /// When all searches were last repeated because the scene had changed slowly, seconds.
@@ -113,9 +111,6 @@ public struct Tracker: ~Copyable {
     static let rolls: [Float] = [0, 40, -40]
     /// Seconds after an entrance during which a new face is expected.
     private static let entranceDuration = 1.0
-    /// Seconds for which somebody who comes into an empty room is searched for at all sizes in each frame: not for
-    /// long, since trees move all day.
-    private static let longestEntrance = 1.5
     /// The number of faces that count as a crowd.
     private static let crowd = 3
     /// The interval between examinations of candidates beside a known face while nothing else moves, seconds.
@@ -265,7 +260,7 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack {
             lastPresence = 0
-            (lastEntrance, entranceBegan, lastExamination) = (Self.longAgo, Self.longAgo, Self.longAgo)
+            (lastEntrance, lastExamination) = (Self.longAgo, Self.longAgo)
             (lastRepetition, lastLargeSearch) = (Self.longAgo, Self.longAgo)
         }
         updateTime = seconds
@@ -612,22 +607,17 @@ public struct Tracker: ~Copyable {
         let due = tilesDue(at: seconds)
         var tiles = min(due.likely, left)
         if isThorough { repeatLargeTiles(luma) }
-        let awaitsEntrance = isThorough && !tracks.contains(where: \.isConfirmed)
-        if tiles + due.small > 0 || awaitsEntrance {
+        if tiles + due.small > 0 {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
             motionTime = seconds
-            if motion?.share ?? 0 > Self.entrance {
-                if seconds - lastEntrance > Self.entranceDuration { entranceBegan = seconds }
-                lastEntrance = seconds
-            }
+            if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
             // Nobody would overlook a large face that comes in.
-            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let tile = scheduler?.searchMovedLarge() {
+            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let region = scheduler?.searchMovedLarge() {
                 lastLargeSearch = seconds
-                addCandidates(luma, tile)
+                addCandidates(luma, in: region)
             }
-            if awaitsEntrance, seconds - entranceBegan < Self.longestEntrance { searchEntrance(luma) }
         }
         while left > 0 {
             left -= 1
@@ -642,15 +632,15 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let tile = Self.advance(&scheduler, known, thorough: isThorough) {
+            } else if tiles > 0, let region = Self.advance(&scheduler, known, thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
-                addCandidates(luma, tile)
+                addCandidates(luma, in: region)
             }
         }
         for _ in 0..<due.small {
-            guard let tile = Self.advance(&smallScheduler, known, thorough: false) else { break }
-            addCandidates(luma, tile)
+            guard let region = Self.advance(&smallScheduler, known, thorough: false) else { break }
+            addCandidates(luma, in: region)
         }
         if isThorough {
             searchTurned(luma, at: seconds)
@@ -662,18 +652,8 @@ public struct Tracker: ~Copyable {
 
     /// Searches for large faces again until that was done in several frames, beside the frame's budget.
     private mutating func repeatLargeTiles(_ luma: borrowing LumaView) {
-        for i in 0..<(scheduler?.largeCount ?? 0) {
-            if let tile = scheduler?.repeatLarge(i) { addCandidates(luma, tile) }
-        }
-    }
-
-    /// Searches for somebody who comes into an empty room, in one tile of each size, beside the frame's budget.
-    private mutating func searchEntrance(_ luma: borrowing LumaView) {
-        for level in 0..<(scheduler?.levels.count ?? 0) {
-            if let tile = scheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
-        }
-        for level in 0..<(smallScheduler?.levels.count ?? 0) {
-            if let tile = smallScheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
+        for tile in 0..<(scheduler?.largeCount ?? 0) {
+            if let region = scheduler?.repeatLarge(tile) { addCandidates(luma, in: region) }
         }
     }
 
@@ -682,8 +662,8 @@ public struct Tracker: ~Copyable {
         guard !isFirstPass, !tracks.contains(where: \.isConfirmed) else { return }
         let tiles = elapsed(at: seconds).map { Int(($0 * Self.turnedPerSecond).rounded()) } ?? 0
         for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
-            guard let tile = turnedScheduler?.searchTwice() else { return }
-            addCandidates(luma, tile)
+            guard let region = turnedScheduler?.searchTwice() else { return }
+            addCandidates(luma, in: region)
         }
     }
 
@@ -705,8 +685,8 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches a tile and adds what is detected there.
-    private mutating func addCandidates(_ luma: borrowing LumaView, _ tile: PatchTransform) {
-        detector.detect(luma, in: tile)
+    private mutating func addCandidates(_ luma: borrowing LumaView, in region: PatchTransform) {
+        detector.detect(luma, in: region)
         for detection in detector.detections { addCandidate(detection) }
     }
 
