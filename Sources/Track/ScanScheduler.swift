@@ -40,6 +40,8 @@ struct ScanScheduler: Sendable {
     private static let (completeSearches, completeLargeSearches) = (2, 3)
 
     let tiles: [PatchTransform]
+    /// The upright tiles of each level of sizes, the largest first.
+    let levels: [Range<Int>]
     /// The weight of each tile's waiting time.
     private let weights: [Float]
     /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
@@ -72,6 +74,7 @@ struct ScanScheduler: Sendable {
         }
         var tiles: [PatchTransform] = []
         var weights: [Float] = []
+        var levels: [Range<Int>] = []
         for roll in rolls {
             for (level, scale) in scales.enumerated().reversed() {
                 // The smallest faces are searched upright only: most tiles are theirs, and few of these faces are
@@ -79,12 +82,14 @@ struct ScanScheduler: Sendable {
                 if roll != 0 && level == 0 && scales.count > 2 { continue }
                 let first = tiles.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &tiles)
+                if roll == 0 { levels.append(first..<tiles.count) }
                 // A compromise between equal shares for all tiles and equal shares for all sizes.
                 let weight = 1 / Float(max(1, tiles.count - first)).squareRoot()
                 for _ in first..<tiles.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
         self.tiles = tiles
+        self.levels = levels
         searches = Array(repeating: 0, count: tiles.count)
         let large = limit == nil ? Self.largeShare * largest / Float(Self.sizes.lowerBound) : .infinity
         largeCount = tiles.prefix { $0.roll == 0 && $0.scale >= large }.count
@@ -159,9 +164,16 @@ struct ScanScheduler: Sendable {
     }
 
     /// Searches the tile of large faces in which most has moved since its last search, if that is a head's area.
-    mutating func searchMovedLarge() -> PatchTransform? {
-        var (tile, most) = (Int?.none, Self.headShare)
-        for i in 0..<largeCount where moved[i] > most { (tile, most) = (i, moved[i]) }
+    mutating func searchMovedLarge() -> PatchTransform? { searchMoved(0..<largeCount) }
+
+    /// Searches the tile of one level in which most has moved since its last search, if that is a head's area.
+    mutating func searchMoved(level: Int) -> PatchTransform? { searchMoved(levels[level]) }
+
+    private mutating func searchMoved(_ candidates: Range<Int>) -> PatchTransform? {
+        var (tile, most) = (Int?.none, Float(0))
+        for i in candidates where moved[i] * wholeShare >= Self.headShare && moved[i] > most {
+            (tile, most) = (i, moved[i])
+        }
         return tile.map { search($0, thorough: true) }
     }
 

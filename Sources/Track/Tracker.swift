@@ -66,6 +66,8 @@ public struct Tracker: ~Copyable {
     private var lastPresence = 0.0
     /// When something other than a known face last moved, seconds.
     private var lastEntrance = Self.longAgo
+    /// When that began after a calm time, seconds.
+    private var entranceBegan = Self.longAgo
     /// When a candidate was last examined, seconds.
     private var lastExamination = Self.longAgo
     /// When all searches were last repeated because the scene had changed slowly, seconds.
@@ -109,7 +111,8 @@ public struct Tracker: ~Copyable {
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
     /// The head tilts at which frames of clips and cameras are searched, degrees.
     static let rolls: [Float] = [0, 40, -40]
-    /// Seconds after an entrance during which a new face is expected.
+    /// Seconds after an entrance during which a new face is expected, and those without motion before an empty room is
+    /// entered.
     private static let entranceDuration = 1.0
     /// The number of faces that count as a crowd.
     private static let crowd = 3
@@ -154,8 +157,6 @@ public struct Tracker: ~Copyable {
     /// Tiles searched per second for these, and in a frame at most: two searches of 1280 x 720 in less than the two
     /// seconds in which an empty room is not shown yet.
     private static let (turnedPerSecond, maxTurned) = (90.0, 6)
-    /// The share of a candidate's head that may have moved for the frame before to show the same thing.
-    private static let maxMoved: Float = 0.2
     /// Seconds for which a refuted candidate is not reported again at the same place and size.
     private static let refutedDuration = 10.0
     /// Seconds between two repetitions of all searches: in a long pan, what moves comes first.
@@ -212,8 +213,6 @@ public struct Tracker: ~Copyable {
 
     /// The frame before, while `isThorough`.
     private var previous = PreviousFrame()
-    /// The time of the last frame whose motion was measured, seconds.
-    private var motionTime = -Double.infinity
 
     private var cut = SceneCut()
     /// Whether the last frame shows another scene than the one before it, so that all tracks were dropped.
@@ -260,7 +259,7 @@ public struct Tracker: ~Copyable {
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack {
             lastPresence = 0
-            (lastEntrance, lastExamination) = (Self.longAgo, Self.longAgo)
+            (lastEntrance, entranceBegan, lastExamination) = (Self.longAgo, Self.longAgo, Self.longAgo)
             (lastRepetition, lastLargeSearch) = (Self.longAgo, Self.longAgo)
         }
         updateTime = seconds
@@ -607,17 +606,21 @@ public struct Tracker: ~Copyable {
         let due = tilesDue(at: seconds)
         var tiles = min(due.likely, left)
         if isThorough { repeatLargeTiles(luma) }
-        if tiles + due.small > 0 {
+        let awaitsEntrance = isThorough && !tracks.contains(where: \.isConfirmed)
+        if tiles + due.small > 0 || awaitsEntrance {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
-            motionTime = seconds
-            if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
-            // Nobody would overlook a large face that comes in.
-            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let region = scheduler?.searchMovedLarge() {
-                lastLargeSearch = seconds
-                addCandidates(luma, in: region)
+            if motion?.share ?? 0 > Self.entrance {
+                if seconds - lastEntrance > Self.entranceDuration { entranceBegan = seconds }
+                lastEntrance = seconds
             }
+            // Nobody would overlook a large face that comes in.
+            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let tile = scheduler?.searchMovedLarge() {
+                lastLargeSearch = seconds
+                addCandidates(luma, tile)
+            }
+            if awaitsEntrance, seconds - entranceBegan < Self.entranceDuration { searchEntrance(luma) }
         }
         while left > 0 {
             left -= 1
@@ -632,15 +635,15 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let region = Self.advance(&scheduler, known, thorough: isThorough) {
+            } else if tiles > 0, let tile = Self.advance(&scheduler, known, thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
-                addCandidates(luma, in: region)
+                addCandidates(luma, tile)
             }
         }
         for _ in 0..<due.small {
-            guard let region = Self.advance(&smallScheduler, known, thorough: false) else { break }
-            addCandidates(luma, in: region)
+            guard let tile = Self.advance(&smallScheduler, known, thorough: false) else { break }
+            addCandidates(luma, tile)
         }
         if isThorough {
             searchTurned(luma, at: seconds)
@@ -652,8 +655,19 @@ public struct Tracker: ~Copyable {
 
     /// Searches for large faces again until that was done in several frames, beside the frame's budget.
     private mutating func repeatLargeTiles(_ luma: borrowing LumaView) {
-        for tile in 0..<(scheduler?.largeCount ?? 0) {
-            if let region = scheduler?.repeatLarge(tile) { addCandidates(luma, in: region) }
+        for i in 0..<(scheduler?.largeCount ?? 0) {
+            if let tile = scheduler?.repeatLarge(i) { addCandidates(luma, tile) }
+        }
+    }
+
+    /// Searches for somebody who comes into an empty room, in one tile of each size, beside the frame's budget. Not for
+    /// longer than `entranceDuration`: trees move all day.
+    private mutating func searchEntrance(_ luma: borrowing LumaView) {
+        for level in 0..<(scheduler?.levels.count ?? 0) {
+            if let tile = scheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
+        }
+        for level in 0..<(smallScheduler?.levels.count ?? 0) {
+            if let tile = smallScheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
         }
     }
 
@@ -662,8 +676,8 @@ public struct Tracker: ~Copyable {
         guard !isFirstPass, !tracks.contains(where: \.isConfirmed) else { return }
         let tiles = elapsed(at: seconds).map { Int(($0 * Self.turnedPerSecond).rounded()) } ?? 0
         for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
-            guard let region = turnedScheduler?.searchTwice() else { return }
-            addCandidates(luma, in: region)
+            guard let tile = turnedScheduler?.searchTwice() else { return }
+            addCandidates(luma, tile)
         }
     }
 
@@ -685,8 +699,8 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches a tile and adds what is detected there.
-    private mutating func addCandidates(_ luma: borrowing LumaView, in region: PatchTransform) {
-        detector.detect(luma, in: region)
+    private mutating func addCandidates(_ luma: borrowing LumaView, _ tile: PatchTransform) {
+        detector.detect(luma, in: tile)
         for detection in detector.detections { addCandidate(detection) }
     }
 
@@ -764,7 +778,7 @@ public struct Tracker: ~Copyable {
             candidate.detection = detection
         }
         candidate.record(logOdds, at: seconds, lacksRoom: isThorough && tracks.count == settings.max)
-        if candidate.frames == 1, isThorough { examinePrevious(&candidate, at: seconds) }
+        if candidate.frames == 1, isThorough { examinePrevious(&candidate) }
         if !candidate.isRefuted(thorough: isThorough) {
             pendingCandidates.append(candidate)
         } else if isThorough {
@@ -772,20 +786,14 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Examines a new candidate in the frame before too, if nothing moved there since, so that it need not wait for the
-    /// next frame. Tiny ones always: there are many, and few are faces.
-    private mutating func examinePrevious(_ candidate: inout Candidate, at seconds: Double) {
-        let isTiny = candidate.detection.eyeDistance < Thresholds.tinyEyeDistance
-        guard previous.hasFrame, isTiny || isStill(candidate.detection.head, at: seconds) else { return }
+    /// Examines a new candidate in the frame before too, so that it need not wait for the next frame: there are many,
+    /// and few are faces.
+    private mutating func examinePrevious(_ candidate: inout Candidate) {
+        guard previous.hasFrame else { return }
         let before = previous
         let luma = LumaView(
             samples: before.samples.span, width: before.width, height: before.height, rowStride: before.width)
         candidate.record(logOdds(luma, near: candidate.detection))
-    }
-
-    /// Whether little of an area has moved since the frame before.
-    private func isStill(_ area: Rect, at seconds: Double) -> Bool {
-        motionTime == seconds && motion?.share(of: area) ?? 1 < Self.maxMoved
     }
 
     /// The log-odds of a face at or near a detection; nil if no landmarks fit.

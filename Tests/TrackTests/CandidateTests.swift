@@ -179,6 +179,33 @@ import Testing
         #expect(covered.dropFirst(10).allSatisfy { $0 }, "\(covered)")
     }
 
+    @Test(arguments: [120, 440])
+    func `somebody who comes into an empty room is covered within three frames`(side: Int) throws {
+        var tracker = try tracker()
+        func room(_ left: Int) throws -> Frame {
+            try picture(
+                scratch.make(
+                    "room\(left).png",
+                    "-f lavfi -i color=gray:s=1280x720 -i \(Fixtures.sample) -filter_complex "
+                        + "[0]geq=lum=128+100*sin(X/60)*sin(Y/60):cb=128:cr=128[b];"
+                        + "[1]crop=200:200:124:10,scale=\(side):\(side)[f];[b][f]overlay=\(left):200 -frames:v 1"))
+        }
+        let empty = try room(-side)
+        for number in 0..<90 { tracker.update(empty.view.luma, at: Double(number) / 30) }
+        let isShown = tracker.hasSearchedAll && tracker.candidateHeads.isEmpty
+        try #require(isShown)
+        var bare = 0
+        for number in 0..<24 {
+            // In from the left within half a second.
+            let left = -side + min(number + 1, 15) * (side + 300) / 15
+            let frame = try room(left)
+            tracker.update(frame.view.luma, at: Double(90 + number) / 30)
+            let isWhole = left >= 0
+            if isWhole && !isCovered(Point(Float(left + side / 2), Float(200 + side / 2)), by: tracker) { bare += 1 }
+        }
+        #expect(bare <= 3, "\(bare) frames")
+    }
+
     @Test func `a false detection is a candidate until it was examined, and not again for a while`() throws {
         // A suit with badges, which the cascade detects as faces in some places.
         let path = try scratch.make("suit.png", "-i \(Fixtures.sample) -vf crop=512:280:0:232 -frames:v 1")

@@ -216,6 +216,21 @@ struct ScanSchedulerTests {
         #expect(scene.slices(5, known: [everything]).isEmpty)
     }
 
+    @Test func `what moves by a head's area is searched at each size that it may have`() {
+        var scene = Scene(1280, 720, smallest: 36)
+        _ = scene.slices(2 * scene.scheduler.tiles.count)
+        scene.look()
+        let levels = scene.scheduler.levels
+        #expect(levels.map(\.count).reduce(0, +) == scene.upright.count)
+        func searched() -> [PatchTransform?] { levels.indices.map { scene.scheduler.searchMoved(level: $0) } }
+        #expect(searched().allSatisfy { $0 == nil }, "nothing has moved")
+        let head = Rect(x: 300, y: 200, width: 280, height: 280)
+        scene.look(bright: head)
+        let regions = searched()
+        #expect(regions.count { $0 != nil } >= levels.count - 1, "\(regions)")
+        #expect(regions.allSatisfy { $0.map { $0.bounds(side: ScanScheduler.side).overlap(head) > 0 } ?? true })
+    }
+
     @Test(arguments: [(20, 20), (1, 1), (16, 4000), (21, 21), (4000, 25)])
     func `frames too small for any face are completed too`(width: Int, height: Int) {
         var scene = Scene(width, height, smallest: 20)
