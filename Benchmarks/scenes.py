@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Counts faces that `pixelate` leaves bare after cuts and turns, where people come into an empty room, and where a
-camera stutters.
+camera stutters; and the frames until other masks are on somebody who comes in.
 
     scenes.py cuts GUISE DATA [PAIRS]        two people before one wall and in one room, one after the other
     scenes.py turns GUISE DATA               clips that are turned by 90, -90 and 180 degrees, from the start
     scenes.py returns GUISE DATA [FOLDER]    somebody comes into an empty room, leaves, and comes again
+    scenes.py arrivals GUISE DATA [FOLDER]   the same clips: frames from coming in until a mask is on the face
     scenes.py stutters GUISE DATA [FOLDER]   the picture stands still, then goes on with the person elsewhere
 
 DATA is the labelled data. People are cut out of its clips with backgrounds, which need the model of the outline. What
-is bare is as in newcomers.py. The eyes are where `guise track` finds them in the clip by itself, upright; of returns
-and stutters, where they are labelled. FOLDER keeps the clips of these two, and one that has them is not made again, so
-that several programs can be compared; `newcomers.py score` reads it too. Needs numpy, opencv-python-headless and
+is bare is as in newcomers.py. The eyes are where `guise track` finds them in the clip by itself, upright; of returns,
+arrivals and stutters, where they are labelled. FOLDER keeps the clips of these, and one that has them is not made again,
+so that several programs can be compared; `newcomers.py score` reads it too. Needs numpy, opencv-python-headless and
 ffmpeg.
 """
 import itertools
@@ -46,6 +47,8 @@ ARMS = 4.5
 # last are not labelled.
 SIZES = {(WIDTH, HEIGHT): (30, 60, 100, 150), (1280, 720): (30, 60, 150)}
 SMALLEST, LARGEST = 20, 150
+# The smallest face that decorative masks search for, as a share of the picture's height (`faces.minSize`).
+MIN_FACE = 0.05
 # Still pictures of rooms, and the standard deviation of the camera's noise in grey levels.
 ROOMS = "building.jpg home.jpg leuvenA.jpg stuff.jpg".split()
 OWN_ROOMS = Path(__file__).resolve().parents[1] / "Masks" / "background-picture"
@@ -322,8 +325,41 @@ def score(guise, folder, temporary):
         print(f"{name:28}{bare:6}{faces:7}{100 * bare / max(1, faces):7.2f}{worst:15.2f}{withheld:10}{frames:8}")
 
 
+def measure_arrivals(guise, folder):
+    """Prints for each kind of visit how many frames with a labelled face are over before `guise track` has found it."""
+    table = {}
+    for item in json.loads((folder / "index.json").read_text()):
+        # Smaller ones than this are searched for only to be hidden.
+        if int(item["name"].split("-")[2]) < MIN_FACE * item["height"]:
+            continue
+        lines = subprocess.run([guise, "track", folder / item["name"], "--json"], check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        found = [any(in_box(pair.mean(axis=0), face["box"]) for pair in pairs for face in json.loads(line)["faces"])
+                 for pairs, line in zip(read_labels(folder, item), lines)]
+        labelled = [bool(pairs) for pairs in read_labels(folder, item)]
+        for names, first, last in item["parts"]:
+            if len(names) == 1:
+                continue
+            late = next((time for time in range(first, last) if found[time]), last)
+            for column, name in enumerate(names):
+                table.setdefault((column, name), []).append((sum(labelled[first:late]), item["fold"]))
+    print(f"{'':28}{'visits':>7}{'mean':>7}{'worst fold':>12}{'90th percentile':>17}{'above 3 frames':>16}")
+    for (_, name), visits in sorted(table.items(), key=lambda row: row[0][0]):
+        frames = [late for late, _ in visits]
+        folds = [[late for late, fold in visits if fold == number] for number in range(FOLDS)]
+        worst = max(np.mean(fold) for fold in folds if fold)
+        print(f"{name:28}{len(frames):7}{np.mean(frames):7.1f}{worst:12.1f}{np.percentile(frames, 90):17.0f}"
+              f"{sum(late > 3 for late in frames):16}")
+
+
+def in_box(point, box):
+    """Whether a point is in a box of `guise track`, or as far beside it as eyes may lie."""
+    left, top, width, height = box
+    return -0.2 < (point[0] - left) / width < 1.2 and -0.3 < (point[1] - top) / height < 1
+
+
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("cuts", "turns", "returns", "stutters"):
+    if len(sys.argv) < 4 or sys.argv[1] not in ("cuts", "turns", "returns", "arrivals", "stutters"):
         sys.exit(__doc__)
     what, guise, data = sys.argv[1], str(Path(sys.argv[2]).resolve()), Path(sys.argv[3])
     sources = {name: data / "video" / f"{name}.mp4" for name in CLIPS}
@@ -335,8 +371,11 @@ def main():
             measure_turns(guise, sources, folder)
         else:
             clips = Path(sys.argv[4]) if len(sys.argv) > 4 else folder / "clips"
-            make(what, guise, data, clips, folder)
-            score(guise, clips, folder)
+            make("stutters" if what == "stutters" else "returns", guise, data, clips, folder)
+            if what == "arrivals":
+                measure_arrivals(guise, clips)
+            else:
+                score(guise, clips, folder)
 
 
 main()

@@ -606,13 +606,14 @@ public struct Tracker: ~Copyable {
         let due = tilesDue(at: seconds)
         var tiles = min(due.likely, left)
         if isThorough { repeatLargeTiles(luma) }
-        let awaitsEntrance = isThorough && !tracks.contains(where: \.isConfirmed)
-        if tiles + due.small > 0 || awaitsEntrance {
+        let isEmpty = !tracks.contains(where: \.isConfirmed)
+        var isEntrance = false
+        if tiles + due.small > 0 || isEmpty {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
             if motion?.share ?? 0 > Self.entrance {
-                if seconds - lastEntrance > Self.entranceDuration { entranceBegan = seconds }
+                if seconds - lastEntrance > Self.entranceDuration && !isFirstPass { entranceBegan = seconds }
                 lastEntrance = seconds
             }
             // Nobody would overlook a large face that comes in.
@@ -620,7 +621,8 @@ public struct Tracker: ~Copyable {
                 lastLargeSearch = seconds
                 addCandidates(luma, tile)
             }
-            if awaitsEntrance, seconds - entranceBegan < Self.entranceDuration { searchEntrance(luma) }
+            isEntrance = isEmpty && seconds - entranceBegan < Self.entranceDuration
+            if isEntrance { searchEntrance(luma) }
         }
         while left > 0 {
             left -= 1
@@ -645,10 +647,8 @@ public struct Tracker: ~Copyable {
             guard let tile = Self.advance(&smallScheduler, known, thorough: false) else { break }
             addCandidates(luma, tile)
         }
-        if isThorough {
-            searchTurned(luma, at: seconds)
-            examineCandidates(luma, seconds)
-        }
+        if isThorough { searchTurned(luma, at: seconds) }
+        if isThorough || isEntrance { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
     }
