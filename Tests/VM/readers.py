@@ -95,8 +95,12 @@ def freeze():
             except (FileNotFoundError, ConnectionRefusedError):
                 time.sleep(0.2)
                 continue
-            guise.sendall(b'{"request": "subscribe", "events": ["metrics"]}\n')
             replies = guise.makefile()
+            # After the kill it stays paused, as it was before.
+            guise.sendall(b'{"id": "resume", "request": "resume"}\n')
+            while json.loads(replies.readline()).get("id") != "resume":
+                pass
+            guise.sendall(b'{"request": "subscribe", "events": ["metrics"]}\n')
             while not json.loads(replies.readline()).get("frames"):
                 pass
             guise.sendall(b'{"id": "freeze", "request": "freeze"}\n')
