@@ -85,11 +85,12 @@ struct PictureHandler {
 
     // MARK: - recordings
 
+    private final class StartLock: Sendable { let mutex = Mutex<Void>(()) }
     /// Held while a recording starts, which may take a while on a thread of its own.
-    private static let start = Mutex<Void>(())
+    private let start = StartLock()
 
     private func startRecording(_ path: String?, sound: SoundInput?) throws -> RecordingReply {
-        let reply = try Self.start.withLockIfAvailable { _ in
+        let reply = try start.mutex.withLockIfAvailable { _ in
             // A recording that has failed counts as ended.
             if let recorder = mailbox.settings.recorder, recorder.progress.problem == nil {
                 throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
