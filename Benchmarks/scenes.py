@@ -10,9 +10,9 @@ camera stutters; and the frames until other masks are on somebody who comes in.
 
 DATA is the labelled data. People are cut out of its clips with backgrounds, which need the model of the outline. What
 is bare is as in newcomers.py. The eyes are where `guise track` finds them in the clip by itself, upright; of returns,
-arrivals and stutters, where they are labelled. FOLDER keeps the clips of these, and one that has them is not made again,
-so that several programs can be compared; `newcomers.py score` reads it too. Needs numpy, opencv-python-headless and
-ffmpeg.
+arrivals and stutters, where they are labelled. FOLDER keeps the clips of these, and one that has them is not made
+again, so that several programs can be compared; `newcomers.py score` reads it too. Needs numpy, opencv-python-headless
+and ffmpeg.
 """
 import itertools
 import json
@@ -334,15 +334,15 @@ def measure_arrivals(guise, folder):
             continue
         lines = subprocess.run([guise, "track", folder / item["name"], "--json"], check=True, capture_output=True,
                                text=True).stdout.splitlines()
+        labels = read_labels(folder, item)
         found = [any(in_box(pair.mean(axis=0), face["box"]) for pair in pairs for face in json.loads(line)["faces"])
-                 for pairs, line in zip(read_labels(folder, item), lines)]
-        labelled = [bool(pairs) for pairs in read_labels(folder, item)]
+                 for pairs, line in zip(labels, lines)]
         for names, first, last in item["parts"]:
             if len(names) == 1:
                 continue
             late = next((time for time in range(first, last) if found[time]), last)
             for column, name in enumerate(names):
-                table.setdefault((column, name), []).append((sum(labelled[first:late]), item["fold"]))
+                table.setdefault((column, name), []).append((sum(map(bool, labels[first:late])), item["fold"]))
     print(f"{'':28}{'visits':>7}{'mean':>7}{'worst fold':>12}{'90th percentile':>17}{'above 3 frames':>16}")
     for (_, name), visits in sorted(table.items(), key=lambda row: row[0][0]):
         frames = [late for late, _ in visits]
