@@ -653,8 +653,8 @@ static void resolve_row(craster_uint4 *color, int count, uint32_t *out) {
 /// Quotients by 255, rounded down, of products up to 65024 in each lane's lower half.
 INLINE uint8 divided_by_255(words product) { return ((uint8)product + 1 + ((uint8)product >> 8)) >> 8; }
 
-static void darken(const struct craster_cell *cell, int begin, int end, int black, const float *occluders,
-                   intptr_t occluder_stride, uint32_t *pixels, intptr_t stride) {
+static void darken(const struct craster_cell *cell, int begin, int end, struct craster_shade shade,
+                   const float *occluders, intptr_t occluder_stride, uint32_t *pixels, intptr_t stride) {
     typedef int8 int8_loose __attribute__((aligned(4), may_alias));
     typedef uint8 uint8_loose __attribute__((aligned(4), may_alias));
     const int8 column = {0, 1, 2, 3, 4, 5, 6, 7}, inside = (column >= begin) & (column < end);
@@ -670,9 +670,12 @@ static void darken(const struct craster_cell *cell, int begin, int end, int blac
         uint8_loose *at = (uint8_loose *)(pixels + y * stride);
         const uint8 under = *at;
         const uint8 alpha = divided_by_255(dark * (words)(255 - (under >> 24)));
-        const uint8 chroma = divided_by_255((words)alpha * 128 + (words)(uint8)127);
+        const words half = (words)(uint8)127;
+        const uint8 luma = divided_by_255((words)alpha * (words)(uint8)shade.luma);
+        const uint8 u = divided_by_255((words)alpha * (words)(uint8)shade.u + half);
+        const uint8 v = divided_by_255((words)alpha * (words)(uint8)shade.v + half);
         // No sum exceeds 255, since colours are premultiplied.
-        *at = under + divided_by_255((words)alpha * (words)(uint8)black) + chroma * 0x10100 + (alpha << 24);
+        *at = under + luma + (u << 8) + (v << 16) + (alpha << 24);
     }
 }
 

@@ -311,6 +311,7 @@ public struct Compositor: ~Copyable {
             scene.trackedFaces[i].face.head = people[slot].stabilizedHead(head, elapsed: isSameFrame ? nil : elapsed)
                 .moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
+            scene.trackedFaces[i].blur = people[slot].blurEstimator.deviation
         }
         // Faces are sorted by size, so the last one is the largest. The person who counted as the largest keeps that
         // role until somebody else is clearly larger.
@@ -423,6 +424,7 @@ private struct PersonState: Sendable {
     private(set) var since: Double = 0
     var lastSeen: Double = 0
     var lightEstimator = LightEstimator()
+    var blurEstimator = BlurEstimator()
     var expression = ExpressionState()
     var blinkDetector = BlinkDetector()
     var fit = HeadFitEstimator()
@@ -455,7 +457,7 @@ private struct PersonState: Sendable {
     /// Time constant of the velocity's low-pass filter, in seconds. Landmarks are noisy.
     private static let timeConstant: Float = 0.06
 
-    /// Updates light, expression and motion with a frame.
+    /// Updates light, blur, expression and motion with a frame.
     /// - Parameters:
     ///   - face: in pixels of the canvas.
     ///   - head: in pixels of the searched frame.
@@ -466,7 +468,10 @@ private struct PersonState: Sendable {
         height: Float,
         elapsed: Float
     ) {
-        if face.state == .tracked { lightEstimator.update(FaceIllumination(pixels, face, ambient), elapsed: elapsed) }
+        if face.state == .tracked {
+            lightEstimator.update(FaceIllumination(pixels, face, ambient), elapsed: elapsed)
+            blurEstimator.update(pixels, face.box, elapsed: elapsed)
+        }
         expression.update(face, elapsed: elapsed, height: height)
         let now = head(Self.pivot)
         let pose = face.pose

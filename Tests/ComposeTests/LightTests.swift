@@ -80,7 +80,39 @@ struct LightTests {
         var frame = picture(light: 0.9, skin: 0.5)
         var bytes = frame.mutableBytes
         for i in 320 * 240..<bytes.count { bytes[i] = 128 }
-        #expect(look(frame).light.cast == .zero)
+        let light = look(frame).light
+        #expect(light.cast == .zero && light.saturation == 0 && light.shade.y == 0 && light.shade.z == 0)
+    }
+
+    @Test func `colours stay in every light, on every skin`() {
+        for skin: Float in [0.25, 0.5, 0.8] {
+            for cast: SIMD2<Float> in [.zero, [-40, 30], [30, -40]] {
+                for light: Float in [0.3, 0.9] {
+                    let kept = look(picture(light: light, skin: skin, cast: cast)).light.saturation
+                    #expect(kept > 0.95, "skin of \(skin) in light of \(light) and \(cast)")
+                }
+            }
+        }
+    }
+
+    @Test func `black is as bright as in a hazy picture, and black where anything is`() {
+        /// The picture with its luma between a black level and white.
+        func hazy(_ black: Float) -> Frame {
+            var frame = picture(light: 0.9, skin: 0.5)
+            var bytes = frame.mutableBytes
+            for i in 0..<320 * 240 { bytes[i] = UInt8(black + Float(bytes[i]) * (1 - black / 255)) }
+            // A tenth of the room is dark, as corners and clothes are.
+            for y in 216..<240 { for x in 0..<320 { bytes[y * 320 + x] = UInt8(black) } }
+            return frame
+        }
+        let levels = [0, 20, 60].map { look(hazy($0)).light.blackLevel }
+        print("black in pictures with a black of 0, 20 and 60: \(levels)")
+        #expect(levels[0] < 3 && (8...18).contains(levels[1]) && levels[2] > 18 && levels[2] < 30)
+    }
+
+    @Test func `a shadow on skin has the skin's hue`() {
+        let shade = look(picture(light: 0.9, skin: 0.5)).light.shade
+        #expect(shade.x > 0 && shade.x < 20 && shade.y < -2 && shade.z > 3, "\(shade)")
     }
 
     @Test func `the light estimate settles in half a second and does not flicker`() {

@@ -164,7 +164,8 @@ struct MeshModelTests {
         let mask = try layer(
             "{\"kind\": \"mesh\", \"model\": \"hat.glb\", \"at\": [0, -0.6, -1]}", layout, folder: folder.path)
         var before = Samples(noise: layout)
-        for i in before.bytes.indices { before.bytes[i] = 128 }
+        // Of skin's colour: on a picture without colours, the texture would have none either.
+        for i in before.bytes.indices { before.bytes[i] = [128, 110, 128, 150][i % 4] }
         let after = worn(mask, on: before, [face(at: Point(160, 150), scale: 40)])
         let inside = after[160, 90]
         print("a green picture on a model: \(inside)")

@@ -265,6 +265,17 @@ struct MeshTests {
         #expect((limited - full).length < 1e-4, "\(limited), \(full)")
     }
 
+    @Test func `black cloth is as bright as the picture's black, and bright cloth hardly brighter`() {
+        func luma(_ color: Float, black: Float) -> Float {
+            var light = FaceLight()
+            light.blackLevel = black
+            let color = SIMD3<Float>(color, 0, 0)
+            return Lighting(light, range: .full).color(color, Material.Finish(), normal: [0, 0, -1], shade: 1).x
+        }
+        #expect(luma(0, black: 0) == 0 && abs(luma(0, black: 25.5) - 25.5) < 0.01)
+        #expect(abs(luma(150, black: 25.5) - (25.5 + 0.9 * luma(150, black: 0))) < 0.01)
+    }
+
     @Test func `a material's old key is an error that names the new one`() throws {
         let json = try JSON(Array(#"{"look": "felt"}"#.utf8), file: "mask.json")
         var fields = try Fields(json, file: "mask.json")

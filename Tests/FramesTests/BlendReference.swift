@@ -166,8 +166,8 @@ struct Colors {
             let ratio = max(0, under.x - black) / (Double(shading.reference) - black)
             gain *= 1 + Double(shading.strength) * (min(ratio, 1.9) - 1)
         }
-        above *= gain
-        let isChanged = paint.gain != 1 || paint.cast != .zero || paint.shading != nil
+        above *= SIMD3(gain, gain * Double(paint.saturation), gain * Double(paint.saturation))
+        let isChanged = paint.gain != 1 || paint.saturation != 1 || paint.cast != .zero || paint.shading != nil
         if isChanged { above.x = max(0, min(above.x, alpha * span)) }
         above.y += above.x / span * Double(paint.cast.x) * chromaSpan / 255
         above.z += above.x / span * Double(paint.cast.y) * chromaSpan / 255

@@ -21,7 +21,9 @@ private func makeColors(width: Int, height: Int, range: ColorRange) -> [UInt32] 
 private let paints: [Paint] =
     BlendMode.allCases.map { Paint($0) } + [
         Paint(.multiply, opacity: 0.5), Paint(.softLight, opacity: 0.3),
-        Paint(gain: 0.4), Paint(gain: 1.5), Paint(cast: [-20, 14]), Paint(.screen, gain: 0.6, cast: [12, -9]),
+        Paint(gain: 0.4), Paint(gain: 1.5), Paint(cast: [-20, 14]),
+        Paint(saturation: 0), Paint(gain: 0.7, saturation: 0.4), Paint(.multiply, saturation: 0.5),
+        Paint(.screen, gain: 0.6, cast: [12, -9]),
         Paint(shading: Paint.ShadingTransfer(reference: 120, strength: 1)),
         Paint(.overlay, opacity: 0.8, gain: 0.8, shading: Paint.ShadingTransfer(reference: 90, strength: 0.6)),
     ]
@@ -101,6 +103,27 @@ struct PaintTests {
         #expect(changed > 20)
     }
 
+    @Test func `softening spreads a pixel by 1 2 1 across and down, and keeps its sum`() {
+        var layer = LayerBuffer()
+        _ = layer.begin(PixelRect(x: 0, y: 0, width: 48, height: 20), width: 100, height: 100)
+        let stride = layer.stride
+        do {
+            var pixels = layer.pixels
+            for place in [10 * stride + 16, 5 * stride + 31] { pixels[place] = 0xf0f0_f0f0 }
+        }
+        layer.soften()
+        let softened = layer.readPixels
+        for (x, y) in [(16, 10), (31, 5)] {
+            for (dx, dy) in (-2...2).flatMap({ dx in (-2...2).map { (dx, $0) } }) {
+                let weight = max(0, 2 - abs(dx)) * max(0, 2 - abs(dy))
+                for shift: UInt32 in [0, 8, 16, 24] {
+                    let value = Int(softened[(y + dy) * stride + x + dx] >> shift & 255)
+                    #expect(abs(value - 240 * weight / 16) <= 1, "\(dx), \(dy)")
+                }
+            }
+        }
+    }
+
     @Test func `extreme light is clamped`() {
         var frame = Frame(FrameLayout(width: 64, height: 32, format: .nv12))
         let sprite = Sprite(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
@@ -108,7 +131,9 @@ struct PaintTests {
             for mode in BlendMode.allCases {
                 let shading = Paint.ShadingTransfer(reference: value, strength: value)
                 blend(
-                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], shading: shading),
+                    sprite, by: .identity,
+                    Paint(
+                        mode, gain: value, cast: [value, value], saturation: value, shading: shading),
                     onto: &frame)
             }
         }

@@ -142,7 +142,7 @@ struct RasterKernelTests {
         }
     }
 
-    @Test(arguments: widths) mutating func `occluders are darkened by black of the shadow's alpha`(isWide: Bool) {
+    @Test(arguments: widths) mutating func `occluders are darkened by the shadow's colour and alpha`(isWide: Bool) {
         let kernels = unsafe craster_kernels(isWide ? 1 : 0)
         for _ in 0..<300 {
             let skin = (0..<64).map { _ -> Float in
@@ -160,7 +160,8 @@ struct RasterKernelTests {
                 top_left: corners[0], top_right: corners[1], bottom_left: corners[2], bottom_right: corners[3],
                 first_row: CInt(rows.lowerBound), end_row: CInt(rows.upperBound))
             var pixels = before
-            unsafe kernels.pointee.darken(&cell, CInt(begin), CInt(end), 16, skin, 8, &pixels, 8)
+            let shade = craster_shade(luma: 20, u: 110, v: 150)
+            unsafe kernels.pointee.darken(&cell, CInt(begin), CInt(end), shade, skin, 8, &pixels, 8)
             for (y, x) in (0..<8).flatMap({ y in (0..<8).map { (y, $0) } }) {
                 let at = 8 * y + x
                 guard rows.contains(y), x >= begin, x < end, skin[at] < .infinity else {
@@ -172,8 +173,8 @@ struct RasterKernelTests {
                 let right = (corners[1] * (8 - v) + corners[3] * v) / 64
                 let dark = ((8 - u) * left + u * right) / 256
                 let alpha = dark * (255 - before[at] >> 24) / 255
-                let chroma = (alpha * 128 + 127) / 255
-                let added = alpha << 24 | chroma << 16 | chroma << 8 | alpha * 16 / 255
+                let (addedU, addedV) = ((alpha * 110 + 127) / 255, (alpha * 150 + 127) / 255)
+                let added = alpha << 24 | addedV << 16 | addedU << 8 | alpha * 20 / 255
                 #expect(pixels[at] == before[at] + added, "\(x), \(y)")
             }
         }

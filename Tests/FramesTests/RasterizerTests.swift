@@ -409,7 +409,7 @@ struct RasterizerTests {
         let drawn = (0..<layer.readPixels.count).map { layer.readPixels[$0] }
         fast.castShadow(in: &layer, offset: [0, 6], blur: 8, strength: 0.5, range: .limited)
         let (words, stride) = (layer.readPixels, layer.stride)
-        var column: [UInt32] = []
+        var (column, row): ([UInt32], [UInt32]) = ([], [])
         for y in 0..<region.height {
             for x in 0..<stride {
                 let (word, before) = (words[y * stride + x], drawn[y * stride + x])
@@ -422,13 +422,16 @@ struct RasterizerTests {
                     let chroma = Int(alpha) * 128 / 255
                     #expect(word & 255 == alpha * 16 / 255)
                     #expect(abs(Int(word >> 8 & 255) - chroma) <= 1 && abs(Int(word >> 16 & 255) - chroma) <= 1)
-                    if x == 16 { column.append(alpha) }
+                    if x == 8 { column.append(alpha) }
+                    if y == 30 { row.append(alpha) }
                 }
             }
         }
         print("the shadow under a brim, downward: \(column)")
         #expect((60...128).contains(column.first ?? 0) && (column.last ?? 99) < 8)
         #expect(zip(column, column.dropFirst()).allSatisfy { $0 >= $1 && $0 - $1 < 16 }, "it has no edge")
+        print("and towards the skin's edge: \(row)")
+        #expect(row.count > 20 && (row.first ?? 0) > 20 && (row.last ?? 99) < 12, "nor where the skin ends")
     }
 
     @Test func `drawing allocates nothing once warm`() {

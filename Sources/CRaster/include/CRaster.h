@@ -83,6 +83,11 @@ struct craster_band {
 /// The binary logarithm of a block's side.
 enum { craster_block_log = 3 };
 
+/// The colour of a shadow, in samples up to 250.
+struct craster_shade {
+    uint32_t luma, u, v;
+};
+
 /// A cell of 8 x 8 pixels: the shadow at its corners in 256ths of a level, and its rows that are darkened.
 struct craster_cell {
     uint32_t top_left, top_right, bottom_left, bottom_right;
@@ -95,9 +100,10 @@ struct craster_kernels {
                           const struct craster_surface *_Nonnull surface);
     /// Averages a row's samples, and resets them.
     void (*_Nonnull resolve_row)(craster_uint4 *_Nonnull color, int count, uint32_t *_Nonnull out);
-    /// Composites the columns `begin ..< end` of a cell over black, where there are occluders. The cell's pixels are at
-    /// `pixels` and their occluders at `occluders`, each with a row's length; `black` is black's luma.
-    void (*_Nonnull darken)(const struct craster_cell *_Nonnull cell, int begin, int end, int black,
+    /// Composites the columns `begin ..< end` of a cell over the shadow's colour, where there are occluders. The cell's
+    /// pixels are at `pixels` and their occluders at `occluders`, each with a row's length.
+    void (*_Nonnull darken)(const struct craster_cell *_Nonnull cell, int begin, int end,
+                           struct craster_shade shade,
                             const float *_Nonnull occluders, intptr_t occluder_stride, uint32_t *_Nonnull pixels,
                             intptr_t stride);
 };

@@ -24,6 +24,9 @@ struct LightEstimator: Sendable {
         isNew = false
         light.gain += (illumination.light.gain - light.gain) * weight
         light.cast += (illumination.light.cast - light.cast) * weight
+        light.saturation += (illumination.light.saturation - light.saturation) * weight
+        light.blackLevel += (illumination.light.blackLevel - light.blackLevel) * weight
+        light.shade += (illumination.light.shade - light.shade) * weight
         let direction = light.direction + (illumination.light.direction - light.direction) * weight
         light.direction = direction / max((direction * direction).sum().squareRoot(), 1e-6)
     }
@@ -35,9 +38,15 @@ struct AmbientEstimate: Sendable {
     let highlight: Float
     /// What the light adds to the chroma of white, in full-range 8-bit samples (U, V).
     let cast: SIMD2<Float>
+    /// The chroma of the picture's colourful parts (95th percentile of its distance from neutral), 8-bit samples.
+    let colorfulness: Float
+    /// Luma of the picture's darkest parts (1st percentile), faces and hair among them, 0...255.
+    let darkest: Float
 
     /// Number of samples across the picture. Rows have the same spacing.
     private static let across = 28
+    /// The part of a picture, or of a face, that is taken for its darkest.
+    fileprivate static let dark: Float = 0.01
     /// The largest chroma, as a distance from neutral, that is taken for a grey thing under coloured light.
     private static let nearGrey: Float = 26
     /// The strongest cast along the axis from amber to blue, in U and in V. A stronger one is more likely a coloured
@@ -55,13 +64,16 @@ struct AmbientEstimate: Sendable {
         // The largest, since they are last; those of a crowd behind them are a small part of the picture.
         let faces = trackedFaces.suffix(Tracker.maxFaces)
         let step = max(8, pixels.width / Self.across)
-        var levels = Levels()
+        var (levels, distances, everywhere) = (Levels(), Levels(), Levels())
         var (sum, weight) = (SIMD2<Float>.zero, Float(0))
         for y in stride(from: step / 2, to: pixels.height, by: step) {
             for x in stride(from: step / 2, to: pixels.width, by: step) {
-                if faces.contains(where: { Self.covers($0.face.box, Point(Float(x), Float(y))) }) { continue }
                 let (luma, chroma) = pixels[x, y]
+                everywhere.add(luma)
+                if faces.contains(where: { Self.covers($0.face.box, Point(Float(x), Float(y))) }) { continue }
                 levels.add(luma)
+                // The histogram's bins are four wide: one for each sample of distance.
+                distances.add(min(255, Int(4 * (chroma * chroma).sum().squareRoot())))
                 // Nearly black and clipped pixels carry no colour information.
                 guard luma > 40, luma < 245, (chroma * chroma).sum() < Self.nearGrey * Self.nearGrey else { continue }
                 // Light things are white more often, and show the light's colour better.
@@ -71,6 +83,8 @@ struct AmbientEstimate: Sendable {
             }
         }
         highlight = Float(levels.percentile(0.95)) / 255
+        colorfulness = Float(distances.percentile(0.95)) / 4
+        darkest = Float(everywhere.percentile(AmbientEstimate.dark))
         // With few samples near grey, the estimate shrinks towards no cast.
         let mean = sum / (weight + 0.05 * Float(max(levels.count, 1))) * Self.belief
         // The colours of lamps and sky are between amber and blue: U falls as V rises. Green or purple is a wall or a
@@ -123,6 +137,9 @@ struct FaceIllumination: Sendable {
         if all.count > 20 {
             light.gain = Self.gain(face: Float(all.percentile(0.97)) / 255, ambient: ambient.highlight)
             light.cast = color.cast(ambient)
+            light.saturation = color.saturation(ambient)
+            light.blackLevel = Self.blackLevel(face: Float(all.percentile(AmbientEstimate.dark)), ambient)
+            light.shade = color.shade
             light.direction = Self.direction(
                 right: right.percentile(0.5), left: left.percentile(0.5), upper: upper.percentile(0.5),
                 lower: lower.percentile(0.5),
@@ -140,6 +157,14 @@ struct FaceIllumination: Sendable {
         // so a bright room makes up for two fifths of what it lacks.
         let (face, ambient) = (min(face / wellLit.face, 1), min(ambient / wellLit.ambient, 1))
         return max(0.3, face + (1 - face) * 0.4 * ambient)
+    }
+
+    /// The part of the darkest luma that is taken for black, since nothing in a picture need be black, and the most.
+    private static let (blackPart, maxBlack): (Float, Float) = (0.5, 24)
+
+    /// The luma of black, from the darkest parts of the face (pupils, brows and nostrils) and of the whole picture.
+    private static func blackLevel(face: Float, _ ambient: AmbientEstimate) -> Float {
+        min(maxBlack, blackPart * min(face, ambient.darkest))
     }
 
     /// The direction to the light, from the medians of the face's halves.
@@ -183,6 +208,13 @@ private struct SkinColor {
     private static let strongest: Float = 36
     /// Chroma relative to luma, in 255ths, of pictures without colours, and of those with.
     private static let (colorless, colored): (Float, Float) = (6, 14)
+    /// Luma and chroma of skin in deep shade, relative to the lit skin's: less light comes there, and more of it
+    /// through the skin, which colours it.
+    private static let (shadeLuma, shadeChroma): (Float, Float) = (0.07, 0.3)
+    /// The same for the masks' colours, of the skin, and of what is around the face, in samples. Of 148 photos and
+    /// clips in colour the least has 19.6; a black and white one that was scanned with a tint has 6.8, and 7.1 around.
+    private static let (greySkin, coloredSkin): (Float, Float) = (9, 18)
+    private static let (greyRoom, coloredRoom): (Float, Float) = (9, 14)
 
     /// Adds a sample. Nearly black and clipped ones carry no colour information.
     mutating func add(_ luma: Int, _ chroma: SIMD2<Float>) {
@@ -192,19 +224,39 @@ private struct SkinColor {
         count += 1
     }
 
+    /// The skin's chroma relative to its luma, in 255ths.
+    private var own: SIMD2<Float> { chroma * (255 / luma) }
+
+    /// The colour of this skin in deep shade: luma, U and V.
+    var shade: SIMD3<Float> {
+        guard count >= 8 else { return .zero }
+        let (luma, chroma) = (luma * Self.shadeLuma / count, chroma * (Self.shadeChroma / count))
+        return SIMD3(luma, chroma.x, chroma.y)
+    }
+
+    /// 0 up to one saturation of the skin, 1 from another one on.
+    private func rise(from grey: Float, to colored: Float) -> Float {
+        max(0, min(1, ((own * own).sum().squareRoot() - grey) / (colored - grey)))
+    }
+
+    /// The part of the masks' colours that the picture can show: none in black and white, or in infrared light.
+    func saturation(_ ambient: AmbientEstimate) -> Float {
+        guard count >= 8 else { return 1 }
+        let room = (ambient.colorfulness - Self.greyRoom) / (Self.coloredRoom - Self.greyRoom)
+        return max(rise(from: Self.greySkin, to: Self.coloredSkin), min(1, room))
+    }
+
     /// What the light adds to the chroma of white (U, V), in full-range samples.
     func cast(_ ambient: AmbientEstimate) -> SIMD2<Float> {
         guard count >= 8 else { return ambient.cast }
-        let own = chroma * (255 / luma)
         let deviation = (own.y - own.x) / 2 - Self.amber - Self.slope * (luma / count - 150)
         let (spread, gain) = deviation < 0 ? Self.cool : Self.warm
         let beyond = max(0, abs(deviation) - spread) * gain
         let amber = min(Self.strongest, beyond) * (deviation < 0 ? -1 : 1)
         // Light is between amber and blue; what is green or purple is taken from the room, within narrow bounds.
         let purple = (ambient.cast.x + ambient.cast.y) / 2
-        let saturation = (own * own).sum().squareRoot()
-        let weight = max(0, min(1, (saturation - Self.colorless) / (Self.colored - Self.colorless)))
-        return SIMD2(purple - amber, purple + amber) * weight
+        let certainty = min(rise(from: Self.colorless, to: Self.colored), saturation(ambient))
+        return SIMD2(purple - amber, purple + amber) * certainty
     }
 }
 

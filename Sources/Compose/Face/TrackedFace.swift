@@ -7,6 +7,8 @@ public struct TrackedFace: Sendable {
     public var face: Face
     /// The light on the face.
     public var light = FaceLight()
+    /// The standard deviation of the picture's blur on the face, pixels.
+    var blur = BlurEstimator.sharp
     /// The size of the head with its hair, for what is worn on it.
     public var fit = HeadFit()
     /// Index of the person in the compositor's state.
@@ -21,6 +23,12 @@ public struct FaceLight: Sendable {
     public var gain: Float = 1
     /// What the light adds to the chroma (U, V) of white at full brightness, in 8-bit samples.
     public var cast: SIMD2<Float> = .zero
+    /// The part of the masks' colours that the picture can show: 1, and 0 in a picture without colours.
+    public var saturation: Float = 1
+    /// The luma of black things in the picture above black, in 8-bit samples: light in the lens, or a cheap camera.
+    public var blackLevel: Float = 0
+    /// The colour of this skin in deep shade: luma above black, U and V relative to neutral, in 8-bit samples.
+    public var shade: SIMD3<Float> = .zero
     /// Unit vector from the face to the light, in the picture's axes: x to the right, y down, z away from the camera.
     public var direction: SIMD3<Float> = [-0.35, -0.72, -0.6]
 }
@@ -48,17 +56,22 @@ public struct Appearance: Sendable {
     public var swing: SIMD2<Float> = .zero
 
     /// The paint for art that is already lit.
-    public var paint: Paint { Paint(blend, opacity: opacity) }
+    public func paint(litBy light: FaceLight) -> Paint {
+        Paint(blend, opacity: opacity, saturation: lightApplied(of: light).saturation)
+    }
 
     /// A face's light, as far as it affects the layer.
     public func lightApplied(of light: FaceLight) -> FaceLight {
-        FaceLight(gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light, direction: light.direction)
+        FaceLight(
+            gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light,
+            saturation: 1 + (light.saturation - 1) * self.light, blackLevel: light.blackLevel * self.light,
+            shade: light.shade, direction: light.direction)
     }
 
     /// The paint for unlit art, with a face's light applied.
     public func paint(under light: FaceLight) -> Paint {
         let light = lightApplied(of: light)
-        return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast)
+        return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast, saturation: light.saturation)
     }
 }
 

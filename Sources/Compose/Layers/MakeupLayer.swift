@@ -126,7 +126,8 @@ struct MakeupLayer: Layer {
         }
         if let colors, FaceUVArt.beginLayer(positions, on: &canvas) {
             colors.draw(tracked.face, positions, on: &canvas.layer)
-            canvas.drawLayer(Paint(appearance, on: backdrop, shading: 1, dimming: Self.dimming))
+            canvas.drawLayer(
+                Paint(appearance, under: tracked.light, on: backdrop, shading: 1, dimming: Self.dimming))
         }
     }
 }

@@ -66,7 +66,8 @@ struct MeshLayer: Layer {
         let detail = canvas.meshes.detail.reduced(
             by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale)
         let request = HeadMesh.DrawCall(
-            mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail)
+            mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail,
+            blur: tracked.blur)
         var map: Affine? = .identity
         let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)
         let carried = isSharp ? mesh.reprojection(canvas.meshes.impostors.entries[slot], state) : nil
@@ -81,7 +82,7 @@ struct MeshLayer: Layer {
         }
         guard let map else { return }
         compositeLayer(
-            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
-            onto: &canvas.frame)
+            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint(litBy: tracked.light),
+            within: Impostor.maxWarpError, onto: &canvas.frame)
     }
 }

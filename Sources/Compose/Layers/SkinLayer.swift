@@ -48,7 +48,8 @@ struct SkinLayer: Layer {
         uv.draw(tracked.face, positions, on: &canvas.layer)
         let backdrop = FaceBackdrop.samples(positions, in: canvas.frame)
         if let backdrop, !coversHair { canvas.keyOutHair(backdrop, tracked.face) }
-        canvas.drawLayer(Paint(appearance, on: backdrop, shading: shading, dimming: Self.dimming))
+        canvas.drawLayer(
+            Paint(appearance, under: tracked.light, on: backdrop, shading: shading, dimming: Self.dimming))
     }
 }
 
@@ -75,11 +76,14 @@ extension Canvas {
 extension Paint {
     /// The paint for art in the light of the skin under it.
     /// - Parameters:
+    ///   - faceLight: the light on the face, of which only the saturation counts.
     ///   - skin: the skin's mean samples; nil: art keeps its own brightness.
     ///   - shading: how much of the skin's shading the art takes on, 0...1.
     ///   - dimming: the exponent by which art gets darker on darker skin.
-    init(_ appearance: Appearance, on skin: BackdropSamples?, shading: Float, dimming: Float) {
-        self = appearance.paint
+    init(
+        _ appearance: Appearance, under faceLight: FaceLight, on skin: BackdropSamples?, shading: Float, dimming: Float
+    ) {
+        self = appearance.paint(litBy: faceLight)
         guard let skin, appearance.light > 0 else { return }
         // Hardly brighter than drawn, so that white looks like paint and doesn't glow.
         let light = min(1.05, exp(dimming * log(max(skin.luma, 8) / SkinLayer.wellLit)))

@@ -40,11 +40,13 @@ struct HeadMesh: Sendable {
         let scale: Float
         /// The detail with which it is drawn.
         let detail: MeshDetail
+        /// The standard deviation of the picture's blur, pixels.
+        let blur: Float
 
         /// Draws the mesh into an entry of the impostor cache.
         /// - Returns: false if none of it is near the frame.
         func draw(on scratch: inout MeshScratch, _ slot: Int, _ layout: FrameLayout) -> Bool {
-            mesh.draw(on: &scratch, slot, state, scale: scale, detail, layout)
+            mesh.draw(on: &scratch, slot, state, scale: scale, detail, blur: blur, layout)
         }
     }
 
@@ -78,7 +80,7 @@ struct HeadMesh: Sendable {
     /// - Returns: false if none of it is near the frame.
     private func draw(
         on scratch: inout MeshScratch, _ slot: Int, _ state: FrameState, scale: Float, _ detail: MeshDetail,
-        _ layout: FrameLayout
+        blur: Float, _ layout: FrameLayout
     ) -> Bool {
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
@@ -135,9 +137,9 @@ struct HeadMesh: Sendable {
         if shadow > 0 {
             scratch.rasterizer.castShadow(
                 in: &scratch.layer, offset: fall * detail.pixels, blur: 0.1 * scale * detail.pixels, strength: shadow,
-                range: range, border: warpBorder)
+                color: state.lighting.shade, range: range, border: warpBorder)
         }
-        scratch.finishImpostor(slot, detail)
+        scratch.finishImpostor(slot, detail, blur: blur)
         return true
     }
 

@@ -10,6 +10,10 @@ struct Lighting {
     private let gain: Float
     /// What the light adds to white: 0, U and V; in samples of the range.
     private let cast: SIMD3<Float>
+    /// The colour of shadows on the head: luma above black, U and V, in samples of the range.
+    let shade: SIMD3<Float>
+    /// The part of white that the picture's black has.
+    private let lift: Float
     /// Luma of white above black level.
     private let white: Float
 
@@ -20,6 +24,9 @@ struct Lighting {
         // The light's cast is in samples of the full range.
         cast = SIMD3(0, light.cast.x, light.cast.y) * (Float(range.chromaSpan) / 255)
         white = Float(range.lumaSpan)
+        let (luma, chroma) = (white / 255, Float(range.chromaSpan) / 255)
+        shade = light.shade * SIMD3(luma, chroma, chroma)
+        lift = light.blackLevel / 255
     }
 
     /// Brightness of the ambient light from above and from below, and of the directional light.
@@ -57,6 +64,6 @@ struct Lighting {
         let glint = shine * shade * gain * white
         let shown = base * light + SIMD3(glint, 0, 0)
         let whole = shown + cast * (shown.x / white)
-        return SIMD4(whole, light)
+        return SIMD4(whole * (1 - lift) + SIMD3(lift * white, 0, 0), light)
     }
 }

@@ -41,6 +41,18 @@ struct MeshDetail: Equatable, Sendable {
     /// that changes its size a little needs no new picture.
     func suffices(for wanted: MeshDetail) -> Bool { pixels >= 0.9 * wanted.pixels }
 
+    /// The most times that a picture is softened.
+    private static let maxSoftenings = 4
+
+    /// How often a picture is softened, each time by `LayerBuffer.softening`, to be as blurred as the frame. One that
+    /// is enlarged is soft already.
+    /// - Parameter blur: the standard deviation of the frame's blur, pixels.
+    func softenings(for blur: Float) -> Int {
+        let own = BlurEstimator.sharp / pixels
+        let missing = (blur * blur - own * own) / LayerBuffer.softening
+        return max(0, min(Self.maxSoftenings, Int(missing.rounded())))
+    }
+
     /// Where the centre of the frame's first pixel is, in drawn pixels.
     private var shift: Float { (pixels - 1) / 2 }
 

@@ -63,12 +63,14 @@ struct MeshScratch: ~Copyable {
     }
 
     /// Hands the picture in `layer` over to an impostor.
-    mutating func finishImpostor(_ slot: Int, _ detail: MeshDetail) {
+    /// - Parameter blur: the standard deviation of the frame's blur, pixels.
+    mutating func finishImpostor(_ slot: Int, _ detail: MeshDetail, blur: Float) {
         if detail == .full {
             swap(&layer, &impostors.entries[slot].layer)
         } else {
             impostors.entries[slot].layer.draw(layer, by: detail.enlargement)
         }
+        for _ in 0..<detail.softenings(for: blur) { impostors.entries[slot].layer.soften() }
         impostors.entries[slot].layer.markArt()
     }
 

@@ -35,7 +35,8 @@ public struct LayerBuffer: ~Copyable {
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height
         // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
-        if storage.count < count { storage = Array(repeating: 0, count: count + count / 4) }
+        // A run more, since `soften` reads one pixel beyond the last.
+        if storage.count < count + runLength { storage = Array(repeating: 0, count: count + count / 4 + runLength) }
         var span = storage.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
         return true
@@ -68,6 +69,44 @@ public struct LayerBuffer: ~Copyable {
             storage.span, width: region.width, height: region.height, stride: stride, into: &isNear)
         isNearArt = isNear
     }
+
+    /// The variance of `soften`'s blur, pixels squared.
+    public static let softening: Float = 0.5
+
+    /// Blurs what was drawn by 1 2 1 across and down, twice a mean of two neighbours. The outermost rows stay sharp.
+    public mutating func soften() {
+        let (height, rowStride) = (region.height, stride)
+        var target = pixels
+        unsafe target.withUnsafeMutableBufferPointer { target in
+            guard let base = unsafe UnsafeMutableRawPointer(target.baseAddress), height > 3 else { return }
+            // In place: to the right and down, and then back, so that no pixel is read after it was written.
+            for y in 0..<height - 1 {
+                for x in Swift.stride(from: 0, to: rowStride, by: runLength) {
+                    unsafe Self.meanOfFour(base + (y * rowStride + x) * 4, next: 4, row: rowStride * 4)
+                }
+            }
+            for y in (2..<height).reversed() {
+                for x in Swift.stride(from: rowStride - runLength, through: 0, by: -runLength) {
+                    unsafe Self.meanOfFour(base + (y * rowStride + x) * 4, next: -4, row: rowStride * -4)
+                }
+            }
+        }
+    }
+
+    /// Replaces a run by the means of its pixels, their neighbours in the row, and the two in the other row.
+    /// - Parameter next: bytes to the neighbour in the row; `row`: to the one in the other row.
+    @inline(__always)
+    private static func meanOfFour(_ at: UnsafeMutableRawPointer, next: Int, row: Int) {
+        func run(_ offset: Int) -> Run { unsafe (at + offset).loadUnaligned(as: Run.self) }
+        let (first, second) = (lowerMean(run(0), run(next)), lowerMean(run(row), run(row + next)))
+        // Rounded down before, and up now, so that nothing gets darker.
+        let half = ((first ^ second) & 0xfefe_fefe) &>> 1
+        unsafe at.storeBytes(of: (first | second) &- half, as: Run.self)
+    }
+
+    /// The mean of each byte, rounded down: what both have, and half of what one of them has.
+    @inline(__always)
+    private static func lowerMean(_ a: Run, _ b: Run) -> Run { (a & b) &+ ((a ^ b) & 0xfefe_fefe) &>> 1 }
 
     /// For each block, whether it or a neighbour contains art.
     var nearArt: Span<Bool> {

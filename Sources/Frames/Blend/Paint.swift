@@ -25,6 +25,8 @@ public struct Paint: Equatable, Sendable {
     public var gain: Float
     /// The chroma (U, V) that the light adds to white art, in 8-bit samples; darker art gets proportionally less.
     public var cast: SIMD2<Float>
+    /// The part of the art's colour that is kept, from 0 (grey) to 1 (as it was drawn).
+    public var saturation: Float
     /// The transfer of the picture's local light and shade to the art; nil for none.
     public var shading: ShadingTransfer?
 
@@ -43,8 +45,9 @@ public struct Paint: Equatable, Sendable {
     /// A paint by its parts; by default art is drawn unchanged.
     public init(
         _ mode: BlendMode = .normal, opacity: Float = 1, gain: Float = 1, cast: SIMD2<Float> = .zero,
-        shading: ShadingTransfer? = nil
+        saturation: Float = 1, shading: ShadingTransfer? = nil
     ) {
-        (self.mode, self.opacity, self.gain, self.cast, self.shading) = (mode, opacity, gain, cast, shading)
+        (self.mode, self.opacity, self.gain, self.cast) = (mode, opacity, gain, cast)
+        (self.saturation, self.shading) = (saturation, shading)
     }
 }

@@ -21,8 +21,8 @@ struct PixelBlender {
     private let variant: Variant
     private let changesArt: Bool
     private let scale: ColorScale
-    /// The gain in 2.14 fixed point.
-    private let gain: PixelVector
+    /// The gain, and the part of the art's colour that is kept, in 2.14 fixed point.
+    private let (gain, saturation): (PixelVector, PixelVector)
     private let (castU, castV): (PixelVector, PixelVector)
     private let shading: (limit: PixelVector, slope: PixelVector, base: PixelVector)?
     /// The light for art that only takes light, without other changes.
@@ -34,8 +34,12 @@ struct PixelBlender {
     init(_ paint: Paint, _ range: ColorRange) {
         mode = paint.mode
         scale = ColorScale(range)
-        let lit = (gain: paint.gain.isFinite ? max(0, min(paint.gain, 1.99)) : 1, cast: paint.cast)
+        let lit = (
+            gain: paint.gain.isFinite ? max(0, min(paint.gain, 1.99)) : 1,
+            saturation: paint.saturation.isFinite ? max(0, min(paint.saturation, 1)) : 1, cast: paint.cast
+        )
         gain = PixelVector(repeating: Int16(lit.gain * Self.one))
+        saturation = PixelVector(repeating: Int16(lit.saturation * Self.one))
         (castU, castV) = (scale.cast(lit.cast.x), scale.cast(lit.cast.y))
         if let shading = paint.shading, shading.strength > 0, shading.reference.isFinite {
             let strength = min(shading.strength, 1)
@@ -49,10 +53,10 @@ struct PixelBlender {
         } else {
             shading = nil
         }
-        changesArt = lit.gain != 1 || lit.cast != .zero || shading != nil
+        changesArt = lit.gain != 1 || lit.saturation != 1 || lit.cast != .zero || shading != nil
         let isNormal = mode == .normal
         variant = isNormal && !changesArt ? .plain : isNormal && shading == nil && lit.gain <= 1 ? .lit : .rich
-        light = scale.light(gain: min(lit.gain, 1), cast: lit.cast)
+        light = scale.light(gain: min(lit.gain, 1), saturation: lit.saturation, cast: lit.cast)
     }
 
     /// Blends a run over a row of the frame, and if two rows share chroma, a second run over the row below.
@@ -127,7 +131,7 @@ struct PixelBlender {
             let above = laneClamp(luma &- scale.blackLanes, .zero, shading.limit)
             gain = high(gain, shading.base &+ above &* shading.slope) &<< 2
         }
-        return scale.lit(art, gain, castU, castV)
+        return scale.lit(art, gain, high(gain, saturation) &<< 2, castU, castV)
     }
 
     /// The change that the art makes: luma in levels, chroma in sixteenths of a level.
@@ -163,7 +167,7 @@ struct PixelBlender {
 /// Light on art, as sums of its channels times constants: luma per pixel, chroma per group of pixels that share it.
 /// 32768 represents 1.
 struct RunLight {
-    fileprivate let gain: PixelVector
+    fileprivate let (gain, chromaGain): (PixelVector, PixelVector)
     fileprivate let lumaByAlpha: PixelVector
     /// The constants of U and V, alternating.
     fileprivate let (chromaByAlpha, chromaByLuma): (PixelVector, PixelVector)
@@ -179,7 +183,7 @@ struct RunLight {
         _ chroma: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>, _ luma: SIMD16<UInt16>
     ) -> SIMD16<UInt16> {
         let sum =
-            high(signed(chroma) &<< 7, gain) &+ high(signed(alpha) &<< 7, chromaByAlpha)
+            high(signed(chroma) &<< 7, chromaGain) &+ high(signed(alpha) &<< 7, chromaByAlpha)
             &+ high(signed(luma) &<< 7, chromaByLuma)
         return unsigned(laneMax((sum &+ 32) &>> 6, .zero))
     }
@@ -237,11 +241,11 @@ private struct ColorScale {
 
     /// Compiles light: the formula (luma y - b a above black, times the gain, and so on) multiplied out.
     /// - Parameter gain: at most 1.
-    func light(gain: Float, cast: SIMD2<Float>) -> RunLight {
+    func light(gain: Float, saturation: Float, cast: SIMD2<Float>) -> RunLight {
         func bounded(_ cast: Float) -> Float { cast.isFinite ? max(-60, min(cast, 60)) : 0 }
         // The chroma for each level of lit luma above black.
         let slope = SIMD2(bounded(cast.x), bounded(cast.y)) * (chromaSpan / 255 / span) * gain
-        let byAlpha = (SIMD2(repeating: 128 * (1 - gain)) - slope * black) / 255
+        let byAlpha = (SIMD2(repeating: 128 * (1 - gain * saturation)) - slope * black) / 255
         func turns(_ u: Float, _ v: Float) -> PixelVector {
             var lanes = PixelVector()
             (lanes.evenHalf, lanes.oddHalf) = (.init(repeating: fixed(u)), .init(repeating: fixed(v)))
@@ -249,7 +253,7 @@ private struct ColorScale {
         }
         func fixed(_ value: Float) -> Int16 { Int16(max(-32767, min(32767, (value * 32768).rounded()))) }
         return RunLight(
-            gain: PixelVector(repeating: fixed(gain)),
+            gain: PixelVector(repeating: fixed(gain)), chromaGain: PixelVector(repeating: fixed(gain * saturation)),
             lumaByAlpha: PixelVector(repeating: fixed(black * (1 - gain) / 255)),
             chromaByAlpha: turns(byAlpha.x, byAlpha.y), chromaByLuma: turns(slope.x, slope.y))
     }
@@ -305,16 +309,18 @@ private struct ColorScale {
         )
     }
 
-    /// Multiplies art by a gain in 2.14 fixed point and adds a cast in proportion to its brightness.
+    /// Multiplies art's luma and chroma by gains in 2.14 fixed point and adds a cast in proportion to its brightness.
     @inline(never)
-    func lit(_ art: Art, _ gain: PixelVector, _ castU: PixelVector, _ castV: PixelVector) -> Run {
+    func lit(
+        _ art: Art, _ gain: PixelVector, _ chromaGain: PixelVector, _ castU: PixelVector, _ castV: PixelVector
+    ) -> Run {
         let whole = art.a &<< 7
         let middle = art.a &<< 6 &+ art.a &>> 2
         // From here on in 32nds of a level.
         let level = high(art.y &<< 7 &- high(whole, blackPart), gain)
         let luma = laneClamp(level, .zero, high(whole, whitePart))
-        let u = high(art.u &<< 7 &- middle, gain) &+ high(luma, castU)
-        let v = high(art.v &<< 7 &- middle, gain) &+ high(luma, castV)
+        let u = high(art.u &<< 7 &- middle, chromaGain) &+ high(luma, castU)
+        let v = high(art.v &<< 7 &- middle, chromaGain) &+ high(luma, castV)
         let y = (luma &+ high(whole, blackPart) &>> 2 &+ 16) &>> 5
         let low = y | clamped((u &+ middle &>> 2 &+ 16) &>> 5) &<< 8
         let upper = clamped((v &+ middle &>> 2 &+ 16) &>> 5) | art.a &<< 8

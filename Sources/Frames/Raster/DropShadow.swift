@@ -12,11 +12,12 @@ extension Rasterizer {
     ///   - offset: from the picture to its shadow, pixels.
     ///   - blur: the radius of the blur, pixels.
     ///   - strength: 0...1.
+    ///   - color: luma above black, U and V relative to neutral, in samples of the range; none of them beyond it.
     ///   - range: the range of the frame that the layer is for.
     ///   - border: columns and rows at the layer's edges that stay unchanged.
     public mutating func castShadow(
-        in layer: inout LayerBuffer, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange,
-        border: Int = 0
+        in layer: inout LayerBuffer, offset: SIMD2<Float>, blur: Float, strength: Float,
+        color: SIMD3<Float> = .zero, range: ColorRange, border: Int = 0
     ) {
         let (width, height) = (region.width, region.height)
         // One more cell, so that each pixel has four around it.
@@ -26,6 +27,7 @@ extension Rasterizer {
             // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
             shadow = Array(repeating: 0, count: across * down * 5 / 4)
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
+            receivers = Array(repeating: 0, count: across * down * 5 / 4)
         }
         measureCoverage(of: layer, movedBy: offset, across, down)
         let rowStride = layer.stride
@@ -34,8 +36,12 @@ extension Rasterizer {
             Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
             Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
         }
+        fadeShadow(across, down, radius)
         let gain = UInt32(strength * 256)
-        let black = CInt(range.black)
+        let neutral = SIMD3(Float(range.black), 128, 128)
+        let shade = (color + neutral).clamped(lowerBound: .zero, upperBound: SIMD3(repeating: 250)).rounded(
+            .toNearestOrEven)
+        let samples = craster_shade(luma: UInt32(shade.x), u: UInt32(shade.y), v: UInt32(shade.z))
         var pixels = layer.pixels
         unsafe pixels.withUnsafeMutableBufferPointer { pixels in
             unsafe occluders.withUnsafeBufferPointer { occluders in
@@ -56,7 +62,7 @@ extension Rasterizer {
                             first_row: CInt(rows.first), end_row: CInt(rows.end))
                         // The layer's rows have room for whole cells.
                         unsafe kernels.pointee.darken(
-                            &cell, CInt(border - x), CInt(width - border - x), black,
+                            &cell, CInt(border - x), CInt(width - border - x), samples,
                             occluders + ((y + 1) * (width + 2) + 1 + x), width + 2, pixels + (y * rowStride + x),
                             rowStride)
                     }
@@ -84,6 +90,30 @@ extension Rasterizer {
                 }
                 shadow[j * across + i] = UInt8(truncatingIfNeeded: sum >> 2)
             }
+        }
+    }
+
+    /// Fades the shadow towards the edges of the occluders: a head is not exactly like them, and a shadow that ended
+    /// beside the temple's edge would show it.
+    private mutating func fadeShadow(_ across: Int, _ down: Int, _ radius: Int) {
+        let (width, height) = (region.width, region.height)
+        for j in 0..<down {
+            for i in 0..<across {
+                var sum = 0
+                for k in 0..<4 {
+                    let x = max(0, min(width - 1, i * Self.cell - Self.cell / 2 + (k & 1) * 4 + 2))
+                    let y = max(0, min(height - 1, j * Self.cell - Self.cell / 2 + (k >> 1) * 4 + 2))
+                    if occluders[(y + 1) * (width + 2) + 1 + x].isFinite { sum += 255 }
+                }
+                receivers[j * across + i] = UInt8(truncatingIfNeeded: sum >> 2)
+            }
+        }
+        Self.blur(&receivers, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
+        Self.blur(&scratch, into: &receivers, lines: across, length: down, step: across, line: 1, radius)
+        for i in 0..<across * down {
+            // On a straight edge half of what is around belongs to the occluder.
+            let inside = max(0, min(255, (Int(receivers[i]) - 128) * 5 / 2))
+            shadow[i] = UInt8(truncatingIfNeeded: Int(shadow[i]) * inside / 255)
         }
     }
 

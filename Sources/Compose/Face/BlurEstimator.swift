@@ -1,0 +1,66 @@
+import Frames
+import SystemKit
+
+/// Estimates how blurred a face is in the picture: by the lens, by enlarging, or by a codec. What is drawn on a face
+/// must not be sharper than the face.
+///
+/// On an edge, luma changes over four pixels by more than over two; how much more tells how wide the edge is, whatever
+/// its height. The ratio of both changes' squares, summed over the face, is 2 for steps and 4 for wide slopes.
+struct BlurEstimator: Sendable {
+    /// The standard deviation of the blur, pixels: as if a sharp picture had been blurred by a Gaussian.
+    private(set) var deviation = Self.sharp
+    /// Decayed sums of the squared changes of luma over two pixels, and over four.
+    private var (narrow, wide): (Float, Float) = (0, 0)
+
+    /// The blur of art as it is drawn, which is taken for none.
+    static let sharp: Float = 0.5
+    /// Time constant of the sums' decay, seconds, and the change that is followed: art must not flicker.
+    private static let (timeConstant, deadBand): (Float, Float) = (1, 0.12)
+    /// The number of samples across a face's box, and down.
+    private static let samples = 16
+    /// The smallest change over four pixels that is an edge, not noise, and the smallest sum of squares to judge by.
+    private static let (edge, enough): (Float, Float) = (16, 20 * 16 * 16)
+    /// The ratio for a step that is blurred by a Gaussian, computed for each deviation.
+    private static let ratios: [(ratio: Float, deviation: Float)] = [
+        (2.39, 0.5), (2.62, 0.7), (2.85, 0.9), (3.06, 1.1), (3.30, 1.4), (3.51, 1.8), (3.72, 2.5),
+    ]
+
+    /// Adds what a frame shows of a face.
+    /// - Parameters:
+    ///   - box: the face's box, pixels.
+    ///   - elapsed: seconds since the last update.
+    mutating func update(_ pixels: borrowing PixelReader, _ box: Rect, elapsed: Float) {
+        let decay = exp(-elapsed / Self.timeConstant)
+        (narrow, wide) = (narrow * decay, wide * decay)
+        let step = Point(box.width, box.height) / Float(Self.samples)
+        for j in 0..<Self.samples {
+            for i in 0..<Self.samples {
+                let p = Point(box.x, box.y) + step * Point(Float(i) + 0.5, Float(j) + 0.5)
+                guard p.x >= 2, p.y >= 2, p.x < Float(pixels.width - 2), p.y < Float(pixels.height - 2) else {
+                    continue
+                }
+                let (x, y) = (Int(p.x), Int(p.y))
+                add(pixels.luma(x + 1, y) - pixels.luma(x - 1, y), pixels.luma(x + 2, y) - pixels.luma(x - 2, y))
+                add(pixels.luma(x, y + 1) - pixels.luma(x, y - 1), pixels.luma(x, y + 2) - pixels.luma(x, y - 2))
+            }
+        }
+        let measured = wide < Self.enough ? Self.sharp : Self.deviation(for: wide / max(narrow, 1))
+        if abs(measured - deviation) > Self.deadBand { deviation = measured }
+    }
+
+    private mutating func add(_ narrow: Int, _ wide: Int) {
+        let (narrow, wide) = (Float(narrow), Float(wide))
+        guard abs(wide) > Self.edge else { return }
+        self.narrow += narrow * narrow
+        self.wide += wide * wide
+    }
+
+    /// The deviation for a ratio, between those of the table.
+    private static func deviation(for ratio: Float) -> Float {
+        for (low, high) in zip(ratios, ratios.dropFirst()) where ratio < high.ratio {
+            let part = max(0, (ratio - low.ratio) / (high.ratio - low.ratio))
+            return low.deviation + (high.deviation - low.deviation) * part
+        }
+        return ratios[ratios.count - 1].deviation
+    }
+}

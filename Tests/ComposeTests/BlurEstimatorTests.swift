@@ -1,0 +1,58 @@
+import Frames
+import SystemKit
+import TestSupport
+import Testing
+import Track
+
+@testable import Compose
+
+struct BlurEstimatorTests {
+    private static let layout = FrameLayout(width: 160, height: 120, format: .gray, range: .full)
+    private static let box = Rect(x: 10, y: 10, width: 140, height: 100)
+
+    /// Dark bars in several directions on a bright ground, with edges that a Gaussian has blurred, and noise.
+    private static func picture(blur: Float, noise: Float = 0) -> Frame {
+        var generator = RepeatableGenerator(3)
+        var frame = Frame(layout)
+        var bytes = frame.mutableBytes
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let along = y < 60 ? Float(x) + 0.25 * Float(y) : Float(y) - 0.2 * Float(x)
+                // The nearest edge of bars that are 15 pixels wide, and the share of bright ground around it.
+                let place = along - 30 * (along / 30).rounded(.down)
+                let distance = place < 15 ? min(place, 15 - place) : 0 - min(place - 15, 30 - place)
+                let part = 1 / (1 + exp(-1.702 * distance / blur))
+                let grain = (Float(generator.next(below: 200)) / 100 - 1) * noise
+                bytes[y * layout.width + x] = UInt8(max(0, min(255, 70 + 110 * part + grain)))
+            }
+        }
+        return frame
+    }
+
+    private static func estimate(_ frame: borrowing Frame) -> Float {
+        var estimator = BlurEstimator()
+        let pixels = PixelReader(frame.view)
+        for _ in 0..<3 { estimator.update(pixels, box, elapsed: 1 / 30) }
+        return estimator.deviation
+    }
+
+    @Test(arguments: [Float(0.5), 1, 1.5, 2]) func `the width of edges tells the blur`(blur: Float) {
+        let (clean, noisy) = (
+            Self.estimate(Self.picture(blur: blur)), Self.estimate(Self.picture(blur: blur, noise: 6))
+        )
+        print("blur of \(blur): \(clean), with noise \(noisy)")
+        #expect(abs(clean - blur) < 0.25)
+        #expect(noisy < clean + 0.25, "noise is not blur")
+    }
+
+    @Test func `an even picture, and a box outside of the frame, count as sharp`() {
+        var frame = Frame(Self.layout)
+        var bytes = frame.mutableBytes
+        for i in bytes.indices { bytes[i] = 90 }
+        #expect(Self.estimate(frame) == BlurEstimator.sharp)
+        var estimator = BlurEstimator()
+        let blurred = Self.picture(blur: 2)
+        estimator.update(PixelReader(blurred.view), Rect(x: 500, y: -90, width: 40, height: 40), elapsed: 0)
+        #expect(estimator.deviation == BlurEstimator.sharp)
+    }
+}
