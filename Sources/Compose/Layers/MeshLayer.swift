@@ -64,7 +64,7 @@ struct MeshLayer: Layer {
         let moved = canvas.meshes.impostors.entries[slot].trackHead(
             tracked.face.head.origin, scale: tracked.face.head.scale)
         let detail = canvas.meshes.detail.reduced(
-            by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale)
+            by: canvas.meshes.impostors.entries[slot].motion, scale: tracked.face.head.scale, blur: tracked.blur)
         let request = HeadMesh.DrawCall(
             mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail,
             blur: tracked.blur)

@@ -32,8 +32,10 @@ struct MeshDetail: Equatable, Sendable {
     /// - Parameters:
     ///   - motion: pixels of the frame from one frame to the next.
     ///   - scale: pixels of the frame between the eyes.
-    func reduced(by motion: Float, scale: Float) -> MeshDetail {
-        let wanted = max(motion > Self.fastMotion ? Self.minPixels : pixels, Self.minEyeDistance / max(scale, 1))
+    ///   - blur: the standard deviation of the frame's blur, pixels.
+    func reduced(by motion: Float, scale: Float, blur: Float) -> MeshDetail {
+        let visible = max(Self.minPixels, min(pixels, BlurEstimator.sharp / blur))
+        let wanted = max(motion > Self.fastMotion ? Self.minPixels : visible, Self.minEyeDistance / max(scale, 1))
         return wanted < Self.maxReducedPixels ? MeshDetail(pixels: wanted) : .full
     }
 
