@@ -20,6 +20,9 @@ struct HeadMesh: Sendable {
     /// invisible, and about to show the other side's light.
     private static let onEdge: Float = 0.2
 
+    /// The radius of the contact shadow's blur, in head units.
+    private static let shadowBlur: Float = 0.1
+
     /// Makes a mesh of its submeshes.
     /// - Parameters:
     ///   - occluder: the head, which hides what is behind it; nil: it hides nothing.
@@ -103,7 +106,9 @@ struct HeadMesh: Sendable {
         // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = state.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
-        let blurMargin = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        // The blur reaches twice its radius, and that rounded to cells of the shadow, or it would end in a line.
+        let reach = 2 * Self.shadowBlur * scale + 2 * Rasterizer.shadowCell / detail.pixels
+        let blurMargin = shadow > 0 ? Point(repeating: reach) : .zero
         let border = Float(warpBorder)
         let region = PixelRect(
             covering: pointwiseMin(low, low + fall - blurMargin) - border,
@@ -136,8 +141,8 @@ struct HeadMesh: Sendable {
         recordCorners(on: &scratch, slot, detail)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
-                in: &scratch.layer, offset: fall * detail.pixels, blur: 0.1 * scale * detail.pixels, strength: shadow,
-                color: state.lighting.shade, range: range, border: warpBorder)
+                in: &scratch.layer, offset: fall * detail.pixels, blur: Self.shadowBlur * scale * detail.pixels,
+                strength: shadow, color: state.lighting.shade, range: range, border: warpBorder)
         }
         scratch.finishImpostor(slot, detail, blur: blur)
         return true

@@ -4,6 +4,8 @@ extension Rasterizer {
     /// The side of a shadow cell in pixels, as a power of two.
     private static let cellShift = 3
     private static let cell = 1 << cellShift
+    /// The same, for those who make room for a shadow.
+    public static var shadowCell: Float { Float(cell) }
 
     /// Casts a soft shadow of the drawn picture on the visible occluders around it, as a brim does on a forehead.
     /// Called after `resolve`.
