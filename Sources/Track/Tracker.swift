@@ -403,6 +403,9 @@ public struct Tracker: ~Copyable {
         return shown == 0 || shown >= Self.crowd || isFirstPass || lacksSearches
     }
 
+    /// Whether no face is known.
+    private var isNobodyKnown: Bool { !tracks.contains(where: \.isConfirmed) }
+
     /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
     public var hasSearchedAll: Bool {
         isSearched && smallScheduler?.isComplete != false && !hasTooManyCandidates
@@ -606,9 +609,8 @@ public struct Tracker: ~Copyable {
         let due = tilesDue(at: seconds)
         var tiles = min(due.likely, left)
         if isThorough { repeatLargeTiles(luma) }
-        let isEmpty = !tracks.contains(where: \.isConfirmed)
         var isEntrance = false
-        if tiles + due.small > 0 || isEmpty {
+        if tiles + due.small > 0 || isNobodyKnown {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
@@ -621,7 +623,7 @@ public struct Tracker: ~Copyable {
                 lastLargeSearch = seconds
                 addCandidates(luma, tile)
             }
-            isEntrance = isEmpty && seconds - entranceBegan < Self.entranceDuration
+            isEntrance = isNobodyKnown && seconds - entranceBegan < Self.entranceDuration
             if isEntrance { searchEntrance(luma) }
         }
         while left > 0 {
@@ -673,7 +675,7 @@ public struct Tracker: ~Copyable {
 
     /// Searches for turned faces, while no face is known, until that was done everywhere twice.
     private mutating func searchTurned(_ luma: borrowing LumaView, at seconds: Double) {
-        guard !isFirstPass, !tracks.contains(where: \.isConfirmed) else { return }
+        guard !isFirstPass, isNobodyKnown else { return }
         let tiles = elapsed(at: seconds).map { Int(($0 * Self.turnedPerSecond).rounded()) } ?? 0
         for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
             guard let tile = turnedScheduler?.searchTwice() else { return }
@@ -690,7 +692,7 @@ public struct Tracker: ~Copyable {
         if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.entranceDuration {
             return !pendingCandidates.isEmpty
         }
-        return seconds - lastExamination >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
+        return seconds - lastExamination >= Self.calmInterval || isNobodyKnown
     }
 
     /// The maximum number of candidates. A photo has as many as faces, since all of them are covered.
