@@ -78,7 +78,7 @@ public struct LayerBuffer: ~Copyable {
         let (height, rowStride) = (region.height, stride)
         var target = pixels
         unsafe target.withUnsafeMutableBufferPointer { target in
-            guard let base = unsafe UnsafeMutableRawPointer(target.baseAddress), height > 3 else { return }
+            guard let base = UnsafeMutableRawPointer(target.baseAddress), height > 3 else { return }
             // In place: to the right and down, and then back, so that no pixel is read after it was written.
             for y in 0..<height - 1 {
                 for x in Swift.stride(from: 0, to: rowStride, by: runLength) {
