@@ -39,7 +39,7 @@ public struct Compositor: ~Copyable {
     private static let fade: Float = 0.08
     /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
     /// pixels are far apart in memory.
-    private static let roomInterval = 0.2
+    fileprivate static let roomInterval = 0.2
     /// Seconds between measurements of the heads' sizes: while somebody has none, has fewer than `enoughSizes`, and
     /// afterwards. A run of the network costs 1 to 2 ms.
     private static let (newInterval, unsureInterval, sureInterval) = (0.25, 0.8, 4.0)
@@ -290,11 +290,13 @@ public struct Compositor: ~Copyable {
         for i in scene.trackedFaces.indices { scene.trackedFaces[i].slot = slot(of: scene.trackedFaces[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
         let ambient: AmbientEstimate
+        var isRoomNew = false
         if let last = self.ambient, (0..<Self.roomInterval).contains(scene.time - last.time) {
             ambient = last.estimate
         } else {
             ambient = AmbientEstimate(pixels, leavingOut: scene.trackedFaces)
             self.ambient = (ambient, scene.time)
+            isRoomNew = true
         }
         let height = Float(canvas.frame.layout.height)
         for i in scene.trackedFaces.indices {
@@ -303,7 +305,8 @@ public struct Compositor: ~Copyable {
             let head = scene.trackedFaces[i].face.head.moved(by: back)
             if !isSameFrame {
                 people[slot].measure(
-                    scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
+                    scene.trackedFaces[i].face, head, pixels, ambient, isRoomNew: isRoomNew, height: height,
+                    elapsed: elapsed)
             }
             if scene.trackedFaces[i].face.state == .tracked {
                 people[slot].blinkDetector.closeLids(&scene.trackedFaces[i].face, pixels, elapsed: elapsed)
@@ -461,16 +464,16 @@ private struct PersonState: Sendable {
     /// - Parameters:
     ///   - face: in pixels of the canvas.
     ///   - head: in pixels of the searched frame.
+    ///   - isRoomNew: whether the room was measured in this frame; the blur, which changes as rarely, is then too.
     ///   - height: of the canvas, in pixels.
     ///   - elapsed: seconds since the last frame; 0: unknown.
     mutating func measure(
         _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ ambient: AmbientEstimate,
-        height: Float,
-        elapsed: Float
+        isRoomNew: Bool, height: Float, elapsed: Float
     ) {
         if face.state == .tracked {
             lightEstimator.update(FaceIllumination(pixels, face, ambient), elapsed: elapsed)
-            blurEstimator.update(pixels, face.box, elapsed: elapsed)
+            if isRoomNew { blurEstimator.update(pixels, face.box, elapsed: Float(Compositor.roomInterval)) }
         }
         expression.update(face, elapsed: elapsed, height: height)
         let now = head(Self.pivot)
