@@ -103,9 +103,8 @@ struct craster_kernels {
     /// Composites the columns `begin ..< end` of a cell over the shadow's colour, where there are occluders. The cell's
     /// pixels are at `pixels` and their occluders at `occluders`, each with a row's length.
     void (*_Nonnull darken)(const struct craster_cell *_Nonnull cell, int begin, int end,
-                           struct craster_shade shade,
-                            const float *_Nonnull occluders, intptr_t occluder_stride, uint32_t *_Nonnull pixels,
-                            intptr_t stride);
+                            struct craster_shade shade, const float *_Nonnull occluders, intptr_t occluder_stride,
+                            uint32_t *_Nonnull pixels, intptr_t stride);
 };
 
 /// Whether this processor can run the kernels for AVX2.

@@ -73,6 +73,12 @@ extension Rasterizer {
         }
     }
 
+    /// One of the four pixels by which cell (i, j) is measured.
+    @inline(__always)
+    private static func sample(_ k: Int, inCell i: Int, _ j: Int) -> (x: Int, y: Int) {
+        (i * cell - cell / 2 + (k & 1) * 4 + 2, j * cell - cell / 2 + (k >> 1) * 4 + 2)
+    }
+
     /// Computes the coverage of each cell from four of its pixels, moved by the shadow's offset.
     private mutating func measureCoverage(
         of layer: borrowing LayerBuffer, movedBy offset: SIMD2<Float>, _ across: Int, _ down: Int
@@ -85,8 +91,8 @@ extension Rasterizer {
             for i in 0..<across {
                 var sum: UInt32 = 0
                 for k in 0..<4 {
-                    let x = i * Self.cell - Self.cell / 2 + (k & 1) * 4 + 2 - shift.x
-                    let y = j * Self.cell - Self.cell / 2 + (k >> 1) * 4 + 2 - shift.y
+                    let sample = Self.sample(k, inCell: i, j)
+                    let (x, y) = (sample.x - shift.x, sample.y - shift.y)
                     guard x >= 0, y >= 0, x < width, y < height else { continue }
                     sum += pixels[y * rowStride + x] >> 24
                 }
@@ -103,8 +109,8 @@ extension Rasterizer {
             for i in 0..<across {
                 var sum = 0
                 for k in 0..<4 {
-                    let x = max(0, min(width - 1, i * Self.cell - Self.cell / 2 + (k & 1) * 4 + 2))
-                    let y = max(0, min(height - 1, j * Self.cell - Self.cell / 2 + (k >> 1) * 4 + 2))
+                    let sample = Self.sample(k, inCell: i, j)
+                    let (x, y) = (max(0, min(width - 1, sample.x)), max(0, min(height - 1, sample.y)))
                     if occluders[(y + 1) * (width + 2) + 1 + x].isFinite { sum += 255 }
                 }
                 receivers[j * across + i] = UInt8(truncatingIfNeeded: sum >> 2)
