@@ -22,6 +22,7 @@ public struct Compositor: ~Copyable {
     private var largest: Int?
     /// The id of the person whose outline is the main one.
     private var mainPerson: Int?
+    private var hands = Hands()
     /// The heads of all people in the frame, for the outline.
     private var heads: [OutlineHead] = []
     /// When the sizes of heads were measured last, in seconds by the source's clock.
@@ -102,6 +103,20 @@ public struct Compositor: ~Copyable {
             for layer in mask.layers where layer.pass == pass { return true }
         }
         return false
+    }
+
+    /// Whether hands belong in front of the masks: no mask hides a face, and one is drawn on faces.
+    private var showsHands: Bool {
+        var isOnFaces = false
+        for mask in masks where mask.opacity > 0 {
+            if mask.hidden.contains(.faces) { return false }
+            for layer in mask.layers {
+                guard case .face(let content) = layer.content else { continue }
+                if content.hidesFace { return false }
+                isOnFaces = true
+            }
+        }
+        return isOnFaces
     }
 
     /// Whether a background keeps only the main person, not everybody.
@@ -271,9 +286,18 @@ public struct Compositor: ~Copyable {
     /// Draws the layers of a pass, in order.
     private mutating func drawLayers(_ pass: MaskLayer.Pass, on canvas: inout Canvas, elapsed: Double) {
         var index = 0
+        // What is drawn on the whole picture lies in front of hands, too.
+        var areHandsSaved = false
         for mask in masks {
             for layer in mask.layers {
                 if layer.pass == pass {
+                    if hands.areFound && layer.isOnFaces && !areHandsSaved {
+                        canvas.saveHands(hands)
+                        areHandsSaved = true
+                    } else if areHandsSaved && !layer.isOnFaces {
+                        canvas.restoreHands()
+                        areHandsSaved = false
+                    }
                     draw(
                         layer, index, on: &canvas, opacity: mask.opacity, personSlot: mask.personSlot,
                         elapsed: Float(max(0, min(elapsed, 1))))
@@ -281,11 +305,15 @@ public struct Compositor: ~Copyable {
                 index += 1
             }
         }
+        if areHandsSaved { canvas.restoreHands() }
     }
 
     /// Measures the light and expressions of all faces, before anything is drawn on the frame.
     private mutating func measure(_ canvas: borrowing Canvas, _ placement: Affine, elapsed: Float) {
-        guard !scene.trackedFaces.isEmpty else { return }
+        guard !scene.trackedFaces.isEmpty else {
+            hands.clear()
+            return
+        }
         let back = placement.inverse ?? .identity
         for i in scene.trackedFaces.indices { scene.trackedFaces[i].slot = slot(of: scene.trackedFaces[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
@@ -315,6 +343,13 @@ public struct Compositor: ~Copyable {
                 .moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
             scene.trackedFaces[i].blur = people[slot].blurEstimator.deviation
+        }
+        if !canvas.mayShowHands || !showsHands {
+            hands.clear()
+        } else if !isSameFrame {
+            hands.update(
+                pixels, scene.trackedFaces, isRoomNew: isRoomNew, roomInterval: Float(Self.roomInterval),
+                elapsed: elapsed, at: scene.time)
         }
         // Faces are sorted by size, so the last one is the largest. The person who counted as the largest keeps that
         // role until somebody else is clearly larger.

@@ -233,6 +233,7 @@ package struct Pipeline: ~Copyable {
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         // Corrected landmarks take the masks along: what they hid where the face was found must stay hidden.
         if isCovered, kind == .photo { gate.canvas.hideHeads(of: tracker.replacedFaces, placement: placement) }
+        gate.canvas.mayShowHands = !isCovered
         gate.canvas.mayLag = search == .prompt && !isCovered
         gate.canvas.namesThingsAtOnce = search == .whole
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)

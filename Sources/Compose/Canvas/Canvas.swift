@@ -24,6 +24,11 @@ public struct Canvas: ~Copyable {
     var things = ThingTracker()
     /// Whether all things are to be named in the very frame, as in a photo, however long that takes.
     public var namesThingsAtOnce = false
+    /// The hands before the largest heads, while masks are drawn behind them.
+    private var hands: [4 of HandPixels] = .init { _ in HandPixels() }
+    /// Whether hands may be shown in front of masks: not while faces must be hidden, since what is taken for a hand is
+    /// shown bare.
+    public var mayShowHands = true
     /// A copy of the frame, for what is drawn behind the people; nil until that is needed.
     var people: Frame?
     /// Whether people other than the largest were blurred on this frame.
@@ -78,6 +83,16 @@ public struct Canvas: ~Copyable {
         guard let saved = people.take() else { return }
         backgrounds.restore(saved, in: &outline, onto: &frame)
         people = consume saved
+    }
+
+    /// Copies the hands before heads, before masks are drawn.
+    mutating func saveHands(_ found: borrowing Hands) {
+        for i in hands.indices { hands[i].keep(found.segmenters[i], of: frame) }
+    }
+
+    /// Draws the saved hands in front of what was drawn since.
+    mutating func restoreHands() {
+        for i in hands.indices { hands[i].restore(onto: &frame) }
     }
 
     /// Frees the memory of the outline, because no mask needs it.
