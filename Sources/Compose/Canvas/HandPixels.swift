@@ -4,14 +4,13 @@ import Frames
 struct HandPixels: ~Copyable {
     private var pixels = LayerBuffer()
     private var isKept = false
-    /// How much of each cell the hand covers, and the hand with its fringe, 0...1, each smoothed.
-    private var (sure, possible) = (
-        Array(repeating: Float(0), count: CellSet.columns * CellSet.rows),
-        Array(repeating: Float(0), count: CellSet.columns * CellSet.rows)
-    )
+    /// How much of each cell the hand covers, and the hand with its fringe, 0...1, both smoothed.
+    private var cover = Array(repeating: SIMD2<Float>.zero, count: CellSet.columns * CellSet.rows)
 
-    /// The coverage of cells at which a pixel begins to belong to the hand, and from which on it does.
-    private static let (sureEdge, possibleEdge): (SIMD2<Float>, SIMD2<Float>) = ([0.35, 0.65], [0.2, 0.6])
+    /// The coverage of cells at which a pixel begins to belong to the hand, or to its fringe, and the slopes from there.
+    private static let (onset, slope): (SIMD2<Float>, SIMD2<Float>) = ([0.35, 0.2], [1 / 0.3, 1 / 0.4])
+    /// Pixels of a row that are looked at together.
+    private static let run = 8
 
     /// Copies the hand of a face from the frame.
     mutating func keep(_ hands: borrowing HandSegmenter, of frame: borrowing Frame) {
@@ -20,9 +19,9 @@ struct HandPixels: ~Copyable {
         guard !hand.isEmpty else { return }
         let all = hand.union(fringe)
         guard pixels.copyPixels(Self.box(of: all.dilated(), hands.grid), of: frame) else { return }
-        Self.smooth(hand, into: &sure)
-        Self.smooth(all, into: &possible)
-        Self.cut(&pixels, sure, possible, hands.grid, hands.skin, frame.layout.range)
+        Self.smooth(hand, all, into: &cover)
+        Self.cut(
+            &pixels, whole: hand.eroded(), around: all.dilated(), cover, hands.grid, hands.skin, frame.layout.range)
         isKept = true
     }
 
@@ -33,46 +32,50 @@ struct HandPixels: ~Copyable {
     }
 
     /// Makes transparent what is no part of the hand.
+    /// - Parameters:
+    ///   - whole: the cells that are entirely the hand's.
+    ///   - around: the cells outside of which nothing is.
     private static func cut(
-        _ pixels: inout LayerBuffer, _ sure: [Float], _ possible: [Float], _ grid: HeadGrid, _ skin: SkinKey,
-        _ range: ColorRange
+        _ pixels: inout LayerBuffer, whole: CellSet, around: CellSet, _ cover: [SIMD2<Float>], _ grid: HeadGrid,
+        _ skin: SkinKey, _ range: ColorRange
     ) {
         let (piece, stride) = (pixels.region, pixels.stride)
         let (scale, black) = (255 / Float(range.lumaSpan), Float(range.black))
         let chromaScale = 255 / Float(range.chromaSpan)
         var target = pixels.pixels
+        let cover = cover.span
         let origin = grid.position(of: Point(Float(piece.x), Float(piece.y)))
         let across = grid.position(of: Point(Float(piece.x + 1), Float(piece.y))) - origin
         let down = grid.position(of: Point(Float(piece.x), Float(piece.y + 1))) - origin
         for y in 0..<piece.height {
-            for x in 0..<piece.width {
-                let place = origin + across * Float(x) + down * Float(y)
-                let i = y * stride + x
-                let near = ramp(value(possible.span, at: place), possibleEdge)
-                guard near > 0 else {
-                    target[i] = 0
+            for start in Swift.stride(from: 0, to: piece.width, by: run) {
+                let end = min(start + run, piece.width)
+                let first = origin + across * Float(start) + down * Float(y)
+                let cells = CellRange(first, first + across * Float(end - start - 1))
+                if cells.isWithin(whole) { continue }
+                guard cells.intersects(around) else {
+                    for x in start..<end { target[y * stride + x] = 0 }
                     continue
                 }
-                var part = ramp(value(sure.span, at: place), sureEdge)
-                if part < near {
-                    let pixel = target[i]
-                    let luma = (Float(pixel & 255) - black) * scale
-                    let chroma = (SIMD2(Float(pixel >> 8 & 255), Float(pixel >> 16 & 255)) - 128) * chromaScale
-                    part = max(part, near * skin.likelihood(luma, chroma))
+                for x in start..<end {
+                    let pixel = target[y * stride + x]
+                    let parts = (value(cover, at: first + across * Float(x - start)) - onset) * slope
+                    var part = parts.x
+                    if part < 1, parts.y > 0 {
+                        let luma = (Float(pixel & 255) - black) * scale
+                        let chroma = (SIMD2(Float(pixel >> 8 & 255), Float(pixel >> 16 & 255)) - 128) * chromaScale
+                        part = max(part, min(1, parts.y) * skin.likelihood(luma, chroma))
+                    }
+                    target[y * stride + x] = faded(pixel, UInt32(max(0, min(1, part)) * 256))
                 }
-                target[i] = faded(target[i], UInt32(part * 256))
             }
         }
     }
 
-    private static func ramp(_ value: Float, _ edge: SIMD2<Float>) -> Float {
-        max(0, min(1, (value - edge.x) / (edge.y - edge.x)))
-    }
-
     /// The value between the middles of cells; 0 outside of the grid.
     @inline(__always)
-    private static func value(_ cells: Span<Float>, at p: SIMD2<Float>) -> Float {
-        guard p.x >= 0, p.y >= 0, p.x < Float(CellSet.columns - 1), p.y < Float(CellSet.rows - 1) else { return 0 }
+    private static func value(_ cells: Span<SIMD2<Float>>, at p: SIMD2<Float>) -> SIMD2<Float> {
+        guard p.x >= 0, p.y >= 0, p.x < Float(CellSet.columns - 1), p.y < Float(CellSet.rows - 1) else { return .zero }
         let (x, y) = (Int(p.x), Int(p.y))
         let (u, v, i) = (p.x - Float(x), p.y - Float(y), y * CellSet.columns + x)
         let upper = cells[i] + (cells[i + 1] - cells[i]) * u
@@ -80,17 +83,24 @@ struct HandPixels: ~Copyable {
         return upper + (lower - upper) * v
     }
 
-    /// Blurs a set by 1 2 1 across and down.
-    private static func smooth(_ set: CellSet, into cells: inout [Float]) {
+    /// Blurs two sets by 1 2 1 across and down.
+    private static func smooth(_ first: CellSet, _ second: CellSet, into cells: inout [SIMD2<Float>]) {
+        /// The sum of the bits around a cell, in sixteenths of its blurred value.
+        func sum(_ set: CellSet, _ x: Int, _ y: Int) -> Int {
+            func row(_ y: Int) -> Int {
+                let around = Int((set[y] << 1) >> UInt64(x) & 7)
+                return (around & 1) + (around & 2) + (around >> 2)
+            }
+            return 2 * row(y) + (y > 0 ? row(y - 1) : 0) + (y + 1 < CellSet.rows ? row(y + 1) : 0)
+        }
         for y in 0..<CellSet.rows {
-            let rows = [y > 0 ? set[y - 1] : 0, set[y], y + 1 < CellSet.rows ? set[y + 1] : 0] as [3 of UInt64]
+            let rows = max(0, y - 1)...min(CellSet.rows - 1, y + 1)
+            guard rows.contains(where: { second[$0] != 0 }) else {
+                for x in 0..<CellSet.columns { cells[y * CellSet.columns + x] = .zero }
+                continue
+            }
             for x in 0..<CellSet.columns {
-                var sum = 0
-                for row in 0..<3 {
-                    let around = Int((rows[row] << 1) >> UInt64(x) & 7)
-                    sum += (row == 1 ? 2 : 1) * ((around & 1) + (around & 2) + (around >> 2))
-                }
-                cells[y * CellSet.columns + x] = Float(sum) / 16
+                cells[y * CellSet.columns + x] = SIMD2(Float(sum(first, x, y)), Float(sum(second, x, y))) / 16
             }
         }
     }
@@ -111,4 +121,28 @@ struct HandPixels: ~Copyable {
         return PixelRect(
             x: left, y: top, width: whole(high.x + grid.cell) - left + 1, height: whole(high.y + grid.cell) - top + 1)
     }
+}
+
+/// The cells that a line of the picture crosses, as a block.
+private struct CellRange {
+    private let columns: UInt64
+    private let rows: ClosedRange<Int>
+    private let isInGrid: Bool
+
+    init(_ from: SIMD2<Float>, _ to: SIMD2<Float>) {
+        let (left, right) = (
+            Int((min(from.x, to.x) + 0.5).rounded(.down)), Int((max(from.x, to.x) + 0.5).rounded(.down))
+        )
+        let (top, bottom) = (
+            Int((min(from.y, to.y) + 0.5).rounded(.down)), Int((max(from.y, to.y) + 0.5).rounded(.down))
+        )
+        isInGrid = left >= 0 && top >= 0 && right < CellSet.columns && bottom < CellSet.rows
+        let (low, high) = (max(0, left), min(CellSet.columns - 1, right))
+        columns = low <= high ? (UInt64(1) << UInt64(high - low + 1) - 1) << UInt64(low) : 0
+        rows = max(0, min(top, CellSet.rows - 1))...max(0, min(bottom, CellSet.rows - 1))
+    }
+
+    func isWithin(_ set: CellSet) -> Bool { isInGrid && rows.allSatisfy { set[$0] & columns == columns } }
+
+    func intersects(_ set: CellSet) -> Bool { rows.contains { set[$0] & columns != 0 } }
 }

@@ -20,13 +20,24 @@ struct HandSegmenter: Sendable {
     private(set) var skin = SkinKey()
     private(set) var grid = HeadGrid()
 
+    /// Frames in which the face was seen.
     private var frames = 0
+    /// Seconds since the cells learnt last.
+    private var sinceLearning: Float = 0
+    /// The cells that usually are skin, and those beside them: the face's edge moves a little over the cells.
+    private var nearSkin = CellSet()
+    private var usualSkin = CellSet()
+    /// The head's usual yaw and pitch, degrees.
+    private var usualTurn = SIMD2<Float>.zero
+    /// By how much the face is brighter than usual, as a logarithm.
+    private var offset: Float = 0
     /// How often each cell was skin, 0...1.
     private var usual: [Float]
     /// The logarithm of each cell's luma, as the face is usually lit.
     private var light: [Float]
-    /// How often each cell of the picture was skin, 0...1.
+    /// How often each cell of the picture was skin, 0...1, and the logarithm of its usual luma.
     private var room: [Float]
+    private var roomLight: [Float]
     /// What the newest frame shows: the likelihood of skin, and the logarithm of luma.
     private var seen: [Float]
     private var luma: [Float]
@@ -44,6 +55,10 @@ struct HandSegmenter: Sendable {
     /// The share of time in which a cell is skin, from which on nothing there is a hand, and from which on it may be a
     /// part of the face.
     private static let (rare, seldom): (Float, Float) = (0.4, 0.3)
+    /// Degrees of yaw and pitch by which a head looks other than usual, with skin where hair or the room was.
+    private static let turned: SIMD2<Float> = [12, 15]
+    /// The outline of the features, grown so much, in which skin is the face's own.
+    private static let faceReach: Float = 1.2
     /// Cells by which a hand may be larger than its part that is well away from the face.
     private static let edge = 4
     /// The difference of luma, as a logarithm, from which on a cell hardly counts for the light on the face.
@@ -57,6 +72,14 @@ struct HandSegmenter: Sendable {
 
     /// An ellipse around the features, for cells that belong to the face even if they are no skin.
     private static let face = CellSet { x, y in x * x + (y - 0.75) * (y - 0.75) / (1.35 * 1.35) < 1 }
+    /// Face and neck. Elsewhere, such as in hair, only what has the colour of skin can be a hand.
+    private static let skinParts = CellSet { x, y in
+        x * x / (1.15 * 1.15) + (y - 0.5) * (y - 0.5) / (1.75 * 1.75) < 1 || (abs(x) < 1 && y > 1.5)
+    }
+    /// Where a head may move over the cells, and its neck.
+    private static let nearHead = CellSet { x, y in
+        x * x / (1.6 * 1.6) + (y - 0.3) * (y - 0.3) / (2.4 * 2.4) < 1 || (abs(x) < 1.3 && y > 1)
+    }
     /// Forehead and cheeks.
     private static let cheeks = CellSet { x, y in
         (abs(abs(x) - 0.55) < 0.25 && abs(y - 0.75) < 0.3) || (abs(x) < 0.4 && abs(y + 0.55) < 0.2)
@@ -69,6 +92,7 @@ struct HandSegmenter: Sendable {
             Array(repeating: 0, count: cells)
         )
         room = Array(repeating: 0, count: Self.roomColumns * Self.roomRows)
+        roomLight = room
     }
 
     /// Begins with another face.
@@ -82,38 +106,47 @@ struct HandSegmenter: Sendable {
 
     /// Looks for a hand in a frame on which nothing is drawn yet.
     /// - Parameters:
-    ///   - head: in pixels of the frame.
-    ///   - learns: whether the face is seen, and not only its place predicted.
+    ///   - face: in pixels of the frame.
     ///   - isRoomNew: whether the picture's cells are to be looked at, as they are five times a second.
     ///   - elapsed: seconds since the last frame, and since the picture's cells were looked at.
     ///   - time: seconds by the source's clock.
     mutating func update(
-        _ pixels: borrowing PixelReader, _ head: HeadPlacement, learns: Bool, isRoomNew: Bool,
+        _ pixels: borrowing PixelReader, _ face: borrowing Face, isRoomNew: Bool,
         elapsed: (frame: Float, room: Float), at time: Double
     ) {
         lastSeen = time
         clear()
-        guard head.scale >= Self.smallestHead, learns || frames > 0 else { return }
-        grid = HeadGrid(head)
+        // A face whose place is only predicted teaches nothing.
+        let learns = face.state == .tracked
+        guard face.head.scale >= Self.smallestHead, learns || frames > 0 else { return }
+        grid = HeadGrid(face.head)
+        let pose = face.pose
+        let turn = SIMD2(pose.yaw, pose.pitch)
+        if frames == 0 { usualTurn = turn }
+        sinceLearning += elapsed.frame
         if frames == 0 || isRoomNew { updateSkin(pixels, elapsed: elapsed.room) }
         guard skin.isSound else { return }
-        let (likely, usually) = sample(pixels)
-        if frames == 0 {
-            (usual, light) = (seen, luma)
-            for i in room.indices { room[i] = 0 }
+        let isDue = learns && (isRoomNew || frames < Self.knownFrames)
+        guard isDue || mayShowHand(pixels) else {
+            frames += 1
+            return
         }
+        let likely = sample(pixels)
+        if frames == 0 { (usual, light) = (seen, luma) }
+        offset = lightOffset()
         var beside = CellSet()
-        if frames >= Self.knownFrames { beside = findBeside(likely, usually, pixels.width, pixels.height) }
-        let offset = lightOffset(leavingOut: beside)
+        let apart = turn - usualTurn
+        if frames >= Self.knownFrames, abs(apart.x) < Self.turned.x, abs(apart.y) < Self.turned.y {
+            beside = findBeside(likely, HeadOutline(features: face), pixels.width, pixels.height)
+        }
         if !beside.isEmpty {
-            hand = extended(beside, offset)
+            hand = extended(beside)
             fringe = hand.dilated().subtracting(hand).intersection(unusual)
         }
-        if learns {
-            learn(offset, elapsed: elapsed.frame)
-            if frames == 0 || isRoomNew { learnRoom(pixels, elapsed: elapsed.room) }
-            frames += 1
-        }
+        guard learns else { return }
+        if isDue || !hand.isEmpty { learn(turn) }
+        if frames == 0 || isRoomNew { learnRoom(pixels, elapsed: elapsed.room) }
+        frames += 1
     }
 
     /// Follows the skin's colour: the mean of the forehead's and cheeks' middle half by luma, without hair and shine.
@@ -150,59 +183,93 @@ struct HandSegmenter: Sendable {
         if weight > 0 { skin.update(mean / weight, elapsed: elapsed) }
     }
 
+    /// What the frame shows of a cell.
+    /// - Returns: the sum of four samples of luma, and the likelihood of skin; nil outside of the frame.
+    @inline(__always)
+    private func look(_ pixels: borrowing PixelReader, _ x: Int, _ y: Int) -> (sum: Int, skin: Float)? {
+        let (p, apart) = (grid.point(x, y), grid.apart)
+        let (px, py) = (Int(p.x) - apart / 2, Int(p.y) - apart / 2)
+        guard px >= 0, py >= 0, px < pixels.width - apart, py < pixels.height - apart else { return nil }
+        let (first, chroma) = pixels[px, py]
+        let sum =
+            first + pixels.luma(px + apart, py) + pixels.luma(px, py + apart) + pixels.luma(px + apart, py + apart)
+        return (sum, skin.likelihood(Float(sum) / 4, chroma))
+    }
+
+    /// Whether the frame may show a hand, by one of four cells, which is all that most frames need.
+    private func mayShowHand(_ pixels: borrowing PixelReader) -> Bool {
+        var count = 0
+        for y in stride(from: 0, to: CellSet.rows, by: 2) {
+            for x in stride(from: y / 2 % 2, to: CellSet.columns, by: 2)
+            where !(nearSkin.contains(x, y) && Self.nearHead.contains(x, y)) {
+                guard let cell = look(pixels, x, y), cell.skin > 0.5 else { continue }
+                let level = Self.logarithms[cell.sum]
+                if nearSkin.contains(x, y) && !differs(level, at: y * CellSet.columns + x) { continue }
+                if !isRoom(grid.point(x, y), level, pixels.width, pixels.height) { count += 1 }
+            }
+        }
+        return count >= Self.fewest / 4
+    }
+
+    /// Whether a cell's luma is not the usual one at all.
+    private func differs(_ level: Float, at i: Int) -> Bool { abs(level - light[i] - offset) > Self.difference }
+
     /// Looks at each cell.
-    /// - Returns: the cells that are rather skin than not, and those that usually are.
-    private mutating func sample(_ pixels: borrowing PixelReader) -> (likely: CellSet, usual: CellSet) {
+    /// - Returns: the cells that are rather skin than not.
+    private mutating func sample(_ pixels: borrowing PixelReader) -> CellSet {
         var (likely, usually) = (CellSet(), CellSet())
-        let apart = max(1, Int(grid.cell / 2))
-        let (width, height) = (pixels.width - apart, pixels.height - apart)
         for y in 0..<CellSet.rows {
             var (likelyRow, usualRow) = (UInt64(0), UInt64(0))
             for x in 0..<CellSet.columns {
-                let (p, i) = (grid.point(x, y), y * CellSet.columns + x)
-                let (px, py) = (Int(p.x) - apart / 2, Int(p.y) - apart / 2)
-                guard px >= 0, py >= 0, px < width, py < height else {
+                let i = y * CellSet.columns + x
+                guard let cell = look(pixels, x, y) else {
                     (seen[i], luma[i]) = (0, Self.logarithms[0])
                     continue
                 }
-                let (first, chroma) = pixels[px, py]
-                let sum =
-                    first + pixels.luma(px + apart, py) + pixels.luma(px, py + apart)
-                    + pixels.luma(px + apart, py + apart)
-                luma[i] = Self.logarithms[sum]
-                seen[i] = skin.likelihood(Float(sum) / 4, chroma)
-                if seen[i] > 0.5 { likelyRow |= 1 << UInt64(x) }
+                (seen[i], luma[i]) = (cell.skin, Self.logarithms[cell.sum])
+                if cell.skin > 0.5 { likelyRow |= 1 << UInt64(x) }
                 if usual[i] > Self.rare { usualRow |= 1 << UInt64(x) }
             }
             (likely[y], usually[y]) = (likelyRow, usualRow)
         }
-        return (likely, usually)
+        usualSkin = usually
+        nearSkin = usually.dilated()
+        return likely
     }
 
-    /// The hand where neither the head nor the room usually has skin.
-    private func findBeside(_ likely: CellSet, _ usually: CellSet, _ width: Int, _ height: Int) -> CellSet {
-        var free = likely.subtracting(usually)
-        guard !free.isEmpty else { return free }
+    /// The hand where neither the head nor the room usually has skin, or something else of its colour.
+    private func findBeside(_ likely: CellSet, _ features: HeadOutline, _ width: Int, _ height: Int) -> CellSet {
+        var free = likely
         for y in 0..<CellSet.rows where free[y] != 0 {
-            for x in 0..<CellSet.columns where free.contains(x, y) && isRoom(grid.point(x, y), width, height) {
-                free[y] &= ~(1 << UInt64(x))
+            for x in 0..<CellSet.columns where free.contains(x, y) {
+                let i = y * CellSet.columns + x
+                let isUsual =
+                    usualSkin.contains(x, y) && (Self.nearHead.contains(x, y) || !differs(luma[i], at: i))
+                let p = grid.point(x, y)
+                if isUsual || features.distance(p) < Self.faceReach || isRoom(p, luma[i], width, height) {
+                    free[y] &= ~(1 << UInt64(x))
+                }
             }
         }
-        // Not the edge of the face, which moves a little over the cells.
-        let parts = free.subtracting(usually.dilated()).opened().parts(of: Self.fewest)
+        guard !free.isEmpty else { return free }
+        let parts = free.subtracting(usualSkin.subtracting(free).dilated()).opened().parts(of: Self.fewest)
         let found = parts.grown(within: free, steps: Self.edge)
         return found.count > Self.most ? CellSet() : found
     }
 
     /// The hand beside the face and what is connected to it before the face.
-    private func extended(_ beside: CellSet, _ offset: Float) -> CellSet {
+    private func extended(_ beside: CellSet) -> CellSet {
         var differs = CellSet()
         for y in 0..<CellSet.rows {
-            for x in 0..<CellSet.columns {
+            for x in 0..<CellSet.columns where !beside.contains(x, y) {
                 let i = y * CellSet.columns + x
                 guard usual[i] > Self.seldom || Self.face.contains(x, y) else { continue }
                 let change = abs(luma[i] - light[i] - offset)
-                if change > (seen[i] > Self.seldom ? Self.skinDifference : Self.difference) { differs.insert(x, y) }
+                let isSkin = seen[i] > 0.5
+                let isSkinPart = Self.skinParts.contains(x, y)
+                if change > (isSkin && isSkinPart ? Self.skinDifference : Self.difference), isSkin || isSkinPart {
+                    differs.insert(x, y)
+                }
             }
         }
         let grown = beside.grown(within: differs.closed().union(beside), steps: Self.reach)
@@ -219,12 +286,12 @@ struct HandSegmenter: Sendable {
     }
 
     /// By how much the face is brighter than usual, as a logarithm: a mean in which outliers hardly count.
-    private func lightOffset(leavingOut hand: CellSet) -> Float {
+    private func lightOffset() -> Float {
         var offset: Float = 0
         for _ in 0..<4 {
             var (sum, weight) = (Float(0), Float(1e-6))
             for y in 0..<CellSet.rows where Self.face[y] != 0 {
-                let row = Self.face[y] & ~hand[y]
+                let row = Self.face[y]
                 for x in 0..<CellSet.columns where row >> UInt64(x) & 1 != 0 {
                     let change = luma[y * CellSet.columns + x] - light[y * CellSet.columns + x]
                     let apart = (change - offset) / Self.outlier
@@ -239,8 +306,10 @@ struct HandSegmenter: Sendable {
     }
 
     /// Learns how the head usually looks, slowly where a hand is.
-    private mutating func learn(_ offset: Float, elapsed: Float) {
-        let weight = min(1, elapsed / (frames < Self.fastFrames ? Self.firstTime : Self.time))
+    private mutating func learn(_ turn: SIMD2<Float>) {
+        let weight = min(1, sinceLearning / (frames < Self.fastFrames ? Self.firstTime : Self.time))
+        sinceLearning = 0
+        usualTurn += (turn - usualTurn) * weight
         for y in 0..<CellSet.rows {
             for x in 0..<CellSet.columns {
                 let (i, isHand) = (y * CellSet.columns + x, hand.contains(x, y))
@@ -261,20 +330,23 @@ struct HandSegmenter: Sendable {
                 let pixel = pixels[Int(p.x), Int(p.y)]
                 let likely = skin.likelihood(Float(pixel.luma), pixel.chroma)
                 let isHand = grid.cell(at: p).map { covered.contains($0.x, $0.y) } ?? false
-                let i = y * Self.roomColumns + x
-                room[i] += (likely - room[i]) * (isHand ? weight * Self.roomShare : weight)
+                let (i, share) = (y * Self.roomColumns + x, isHand ? weight * Self.roomShare : weight)
+                room[i] += (likely - room[i]) * share
+                roomLight[i] += (Self.logarithms[4 * pixel.luma] - roomLight[i]) * share
             }
         }
     }
 
-    /// Whether the picture usually looks like skin at a point, or beside it.
-    private func isRoom(_ p: Point, _ width: Int, _ height: Int) -> Bool {
+    /// Whether the picture usually looks like that skin at a point, or beside it.
+    private func isRoom(_ p: Point, _ level: Float, _ width: Int, _ height: Int) -> Bool {
         let (x, y) = (
             Int(p.x * Float(Self.roomColumns) / Float(width)), Int(p.y * Float(Self.roomRows) / Float(height))
         )
         for j in max(0, y - 1)...max(0, min(Self.roomRows - 1, y + 1)) {
-            for i in max(0, x - 1)...max(0, min(Self.roomColumns - 1, x + 1))
-            where room[j * Self.roomColumns + i] > 0.5 { return true }
+            for i in max(0, x - 1)...max(0, min(Self.roomColumns - 1, x + 1)) {
+                let cell = j * Self.roomColumns + i
+                if room[cell] > 0.5 && abs(roomLight[cell] + offset - level) < Self.difference { return true }
+            }
         }
         return false
     }
@@ -291,16 +363,19 @@ struct HeadGrid: Sendable {
 
     /// The side of a cell, pixels.
     let cell: Float
+    /// Pixels between the samples of a cell.
+    let apart: Int
     /// The middle of the first cell, pixels, and the steps from cell to cell across and down.
     private let first: Point
     private let (across, down): (Point, Point)
 
     /// A grid that is nowhere.
-    init() { (cell, first, across, down) = (0, .zero, .zero, .zero) }
+    init() { (cell, apart, first, across, down) = (0, 1, .zero, .zero, .zero) }
 
     init(_ head: HeadPlacement) {
         let roll = radians(head.pose.roll)
         cell = head.scale * Self.side
+        apart = max(1, Int(cell / 2))
         across = Point(cos(roll), sin(roll)) * cell
         down = Point(-across.y, across.x)
         first = head.origin + across * (Self.left / Self.side + 0.5) + down * (Self.top / Self.side + 0.5)

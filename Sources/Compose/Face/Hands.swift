@@ -23,8 +23,7 @@ struct Hands: Sendable {
         for i in faces.indices.suffix(Self.most) where faces[i].face.kind == .human {
             let slot = slot(of: faces[i].face.id, among: faces)
             segmenters[slot].update(
-                pixels, faces[i].face.head, learns: faces[i].face.state == .tracked, isRoomNew: isRoomNew,
-                elapsed: (elapsed, roomInterval), at: time)
+                pixels, faces[i].face, isRoomNew: isRoomNew, elapsed: (elapsed, roomInterval), at: time)
             if !segmenters[slot].hand.isEmpty { areFound = true }
         }
     }
