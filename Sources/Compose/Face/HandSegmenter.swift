@@ -63,8 +63,8 @@ struct HandSegmenter: Sendable {
     private static let edge = 4
     /// The difference of luma, as a logarithm, from which on a cell hardly counts for the light on the face.
     private static let outlier: Float = 0.08
-    /// Cells from a hand beside the face to its tip before the face: a hand's length.
-    private static let reach = 14
+    /// Steps by a cell across or down from a hand beside the face to its tip before the face: a hand, aslant.
+    private static let reach = 24
     /// Differences of a cell's luma from the usual, as a logarithm: of skin before skin, and of anything else.
     private static let (skinDifference, difference): (Float, Float) = (0.10, 0.35)
     /// The smallest head, pixels between the eyes: below, a cell is smaller than two pixels.
@@ -263,13 +263,11 @@ struct HandSegmenter: Sendable {
         for y in 0..<CellSet.rows {
             for x in 0..<CellSet.columns where !beside.contains(x, y) {
                 let i = y * CellSet.columns + x
-                guard usual[i] > Self.seldom || Self.face.contains(x, y) else { continue }
-                let change = abs(luma[i] - light[i] - offset)
-                let isSkin = seen[i] > 0.5
+                let (isSkin, wasSkin) = (seen[i] > 0.5, usual[i] > Self.seldom || Self.face.contains(x, y))
                 let isSkinPart = Self.skinParts.contains(x, y)
-                if change > (isSkin && isSkinPart ? Self.skinDifference : Self.difference), isSkin || isSkinPart {
-                    differs.insert(x, y)
-                }
+                guard wasSkin ? isSkin || isSkinPart : isSkin else { continue }
+                let least = !wasSkin ? 0 : isSkin && isSkinPart ? Self.skinDifference : Self.difference
+                if abs(luma[i] - light[i] - offset) > least { differs.insert(x, y) }
             }
         }
         let grown = beside.grown(within: differs.closed().union(beside), steps: Self.reach)

@@ -1,0 +1,210 @@
+import Frames
+import TestSupport
+import Testing
+import Track
+
+@testable import Compose
+
+/// A drawn person before a wall, with or without an arm.
+private struct Portrait {
+    static let layout = FrameLayout(width: 640, height: 480, format: .i420, range: .full)
+    var wall: SIMD3<UInt8> = [150, 135, 120]
+    var skin: SIMD3<UInt8> = [160, 110, 155]
+    var place = Point(320, 200)
+    var yaw: Float = 0
+    /// Half the width of the face.
+    var half: Float = 55
+    /// Where the tip of the arm is; its elbow is at the lower left. Nil: none.
+    var arm: Point?
+
+    static let scale: Float = 50
+
+    var face: Face {
+        let (c, s) = (Frames.cos(radians(yaw)) * Self.scale, Frames.sin(radians(yaw)) * Self.scale)
+        var face = Face.mean
+        face.head = HeadPlacement(x: [c, 0, s], y: [0, Self.scale, 0], origin: place)
+        (face.id, face.state, face.landmarks) = (1, .tracked, face.head.landmarks)
+        face.box = Rect(x: place.x - half, y: place.y - 25, width: 2 * half, height: 120)
+        return face
+    }
+
+    func isArm(_ p: Point) -> Bool {
+        guard let arm else { return false }
+        let along = Point(-0.6, 0.8)
+        let way = max(0, ((p - arm) * along).sum())
+        return (p - arm - along * way).length < 22
+    }
+
+    private func color(_ p: Point) -> SIMD3<UInt8> {
+        if isArm(p) { return SIMD3(skin.x - 35, skin.y, skin.z) }
+        let d = p - place
+        let isEye = abs(abs(d.x) - 25) < 10 && abs(d.y) < 5
+        let isMouth = abs(d.x) < 20 && abs(d.y - 55) < 6
+        if isEye || isMouth { return [70, 125, 135] }
+        let (x, y) = (d.x / half, (d.y - 35) / 80)
+        if x * x + y * y < 1 { return skin }
+        if d.y > 115 && abs(d.x) < 140 { return [60, 140, 120] }
+        if d.y < 20 && (d.x / 70) * (d.x / 70) + ((d.y - 10) / 95) * ((d.y - 10) / 95) < 1 { return [40, 126, 132] }
+        return wall
+    }
+
+    func draw() -> Frame {
+        var frame = Frame(Self.layout)
+        let layout = Self.layout
+        let chroma = layout.chroma
+        var bytes = frame.mutableBytes
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let color = color(Point(Float(x), Float(y)))
+                bytes[layout.luma.offset + y * layout.luma.stride + x] = color.x
+                guard let chroma, x % 2 == 0, y % 2 == 0 else { continue }
+                bytes[chroma.u.offset + y / 2 * chroma.u.stride + x / 2] = color.y
+                bytes[chroma.v.offset + y / 2 * chroma.v.stride + x / 2] = color.z
+            }
+        }
+        return frame
+    }
+}
+
+/// A segmenter that is shown portraits.
+private struct Watch {
+    var segmenter = HandSegmenter()
+    private var time: Float = 0
+
+    init() { segmenter.start(1) }
+
+    mutating func look(at portrait: Portrait, frames: Int = 1) {
+        let frame = portrait.draw()
+        let pixels = PixelReader(frame.view)
+        for _ in 0..<frames {
+            time += 1 / 30
+            segmenter.update(
+                pixels, portrait.face, isRoomNew: Int(time * 30 + 0.5) % 6 == 0, elapsed: (1 / 30, 0.2),
+                at: Double(time))
+        }
+    }
+
+    /// The share of an arm's cells that are taken for a hand, and the number of others.
+    func found(of portrait: Portrait) -> (share: Float, others: Int) {
+        var (hits, all, others) = (Float(0), Float(0), 0)
+        for y in 0..<CellSet.rows {
+            for x in 0..<CellSet.columns {
+                let p = segmenter.grid.point(x, y)
+                guard p.x >= 0, p.y >= 0, p.x < 639, p.y < 479 else { continue }
+                let isFound = segmenter.hand.contains(x, y)
+                if portrait.isArm(p) {
+                    all += 1
+                    hits += isFound ? 1 : 0
+                } else if isFound {
+                    others += 1
+                }
+            }
+        }
+        return (hits / max(all, 1), others)
+    }
+}
+
+struct HandSegmenterTests {
+    @Test(arguments: [Point(180, 330), Point(300, 300), Point(320, 255)])
+    func `a hand that comes is found, beside the face and before it`(tip: Point) {
+        var watch = Watch()
+        watch.look(at: Portrait(), frames: 40)
+        #expect(watch.segmenter.hand.isEmpty, "nobody has raised a hand yet")
+        var portrait = Portrait()
+        portrait.arm = tip
+        watch.look(at: portrait, frames: 3)
+        let found = watch.found(of: portrait)
+        print("hand at \(tip): \(found)")
+        #expect(found.share > 0.7)
+        #expect(found.others < 60, "its outline by a cell")
+        watch.look(at: Portrait())
+        #expect(watch.segmenter.hand.isEmpty, "gone with the hand")
+    }
+
+    @Test func `a hand that stays remains a hand, and one that was there from the start is none`() {
+        var portrait = Portrait()
+        portrait.arm = Point(300, 300)
+        var (late, early) = (Watch(), Watch())
+        late.look(at: Portrait(), frames: 40)
+        late.look(at: portrait, frames: 150)
+        #expect(late.found(of: portrait).share > 0.6, "after five seconds")
+        early.look(at: portrait, frames: 60)
+        #expect(early.segmenter.hand.isEmpty, "a scarf of that colour looks the same")
+    }
+
+    @Test func `a hand is found before a wall of the same colour that is brighter`() {
+        var portrait = Portrait()
+        portrait.wall = [220, 112, 150]
+        var watch = Watch()
+        watch.look(at: portrait, frames: 40)
+        portrait.arm = Point(250, 260)
+        watch.look(at: portrait, frames: 2)
+        #expect(watch.found(of: portrait).share > 0.5)
+    }
+
+    @Test func `a face that moves, turns, or blinks in other light is no hand`() {
+        var watch = Watch()
+        watch.look(at: Portrait(), frames: 40)
+        for step in 0..<12 {
+            var portrait = Portrait()
+            portrait.place.x += Float(step) * 6
+            watch.look(at: portrait)
+            #expect(watch.segmenter.hand.isEmpty, "moved by \(step * 6) pixels")
+        }
+        var turned = Portrait()
+        (turned.yaw, turned.half, turned.place.x) = (30, 85, 400)
+        watch.look(at: turned)
+        #expect(watch.segmenter.hand.isEmpty, "skin where the hair was")
+        var lit = Portrait()
+        (lit.wall, lit.skin) = ([190, 135, 120], [200, 108, 157])
+        watch.look(at: lit)
+        #expect(watch.segmenter.hand.isEmpty, "a lamp was switched on")
+    }
+
+    @Test func `without colours nothing is taken for a hand`() {
+        var portrait = Portrait()
+        (portrait.wall, portrait.skin) = ([150, 128, 128], [160, 128, 128])
+        var watch = Watch()
+        watch.look(at: portrait, frames: 40)
+        portrait.arm = Point(200, 330)
+        watch.look(at: portrait, frames: 3)
+        #expect(watch.segmenter.hand.isEmpty)
+    }
+}
+
+struct CellSetTests {
+    private static func block(_ columns: Range<Int>, _ rows: Range<Int>) -> CellSet {
+        var set = CellSet()
+        for y in rows { for x in columns { set.insert(x, y) } }
+        return set
+    }
+
+    private static func isSame(_ a: CellSet, _ b: CellSet) -> Bool {
+        a.subtracting(b).isEmpty && b.subtracting(a).isEmpty
+    }
+
+    @Test func `opening removes lines and keeps blocks, also at the edges`() {
+        let block = Self.block(0..<6, 50..<56)
+        let line = Self.block(20..<22, 0..<40)
+        #expect(Self.isSame(block.union(line).opened(), block))
+    }
+
+    @Test func `closing fills cracks, and filling fills holes of any size`() {
+        let ring = Self.block(5..<20, 5..<20).subtracting(Self.block(8..<17, 8..<17))
+        #expect(Self.isSame(ring.filled(), Self.block(5..<20, 5..<20)))
+        let halves = Self.block(5..<10, 5..<20).union(Self.block(13..<20, 5..<20))
+        #expect(Self.isSame(halves.closed(), Self.block(5..<20, 5..<20)))
+    }
+
+    @Test func `parts are told apart by their sides and counted`() {
+        let (large, small) = (Self.block(0..<5, 0..<4), Self.block(5..<8, 4..<7))
+        #expect(large.count == 20 && small.count == 9)
+        #expect(Self.isSame(large.union(small).parts(of: 10), large), "corners do not connect")
+        #expect(
+            Self.isSame(
+                Self.block(0..<1, 0..<1).grown(within: large, steps: 2),
+                Self.block(0..<2, 0..<2).union(
+                    Self.block(0..<3, 0..<1)
+                ).union(Self.block(0..<1, 0..<3))))
+    }
+}
