@@ -35,6 +35,8 @@ struct HandSegmenter: Sendable {
     private var usual: [Float]
     /// The logarithm of each cell's luma, as the face is usually lit.
     private var light: [Float]
+    /// By how much it usually differs from that, as in faces that talk and heads that tilt.
+    private var changes: [Float]
     /// How often each cell of the picture was skin, 0...1, and the logarithm of its usual luma.
     private var room: [Float]
     private var roomLight: [Float]
@@ -47,7 +49,9 @@ struct HandSegmenter: Sendable {
     /// Seconds by which the cells follow at first, later, and those of the picture, and how much slower they follow
     /// where a hand is: a hand at a chin is not the chin.
     private static let (firstTime, time, roomTime): (Float, Float, Float) = (0.3, 1.5, 4)
-    private static let (handShare, lightShare, roomShare): (Float, Float, Float) = (0.08, 0.03, 0.05)
+    private static let (handShare, lightShare, roomShare): (Float, Float, Float) = (0.4, 0.15, 0.05)
+    /// How much slower all cells follow while there is a hand.
+    private static let besideShare: Float = 0.2
     /// Frames after which a head is known well enough, and those of which cells follow fast.
     private static let (knownFrames, fastFrames) = (20, 15)
     /// The fewest cells of a hand: a finger's length. The largest part of the grid that is one; more is a new scene.
@@ -64,9 +68,11 @@ struct HandSegmenter: Sendable {
     /// The difference of luma, as a logarithm, from which on a cell hardly counts for the light on the face.
     private static let outlier: Float = 0.08
     /// Steps by a cell across or down from a hand beside the face to its tip before the face: a hand, aslant.
-    private static let reach = 24
+    private static let reach = 18
     /// Differences of a cell's luma from the usual, as a logarithm: of skin before skin, and of anything else.
-    private static let (skinDifference, difference): (Float, Float) = (0.10, 0.35)
+    private static let (skinDifference, difference): (Float, Float) = (0.15, 0.35)
+    /// How many times as much as usual a cell must differ, and the largest difference that is learnt.
+    private static let (unusualChange, mostChange): (Float, Float) = (2.5, 0.5)
     /// The smallest head, pixels between the eyes: below, a cell is smaller than two pixels.
     static let smallestHead: Float = 14
 
@@ -91,6 +97,7 @@ struct HandSegmenter: Sendable {
             Array(repeating: 0, count: cells), Array(repeating: 0, count: cells), Array(repeating: 0, count: cells),
             Array(repeating: 0, count: cells)
         )
+        changes = usual
         room = Array(repeating: 0, count: Self.roomColumns * Self.roomRows)
         roomLight = room
     }
@@ -132,7 +139,10 @@ struct HandSegmenter: Sendable {
             return
         }
         let likely = sample(pixels)
-        if frames == 0 { (usual, light) = (seen, luma) }
+        if frames == 0 {
+            (usual, light) = (seen, luma)
+            for i in changes.indices { changes[i] = 0 }
+        }
         offset = lightOffset()
         var beside = CellSet()
         let apart = turn - usualTurn
@@ -266,13 +276,16 @@ struct HandSegmenter: Sendable {
                 let (isSkin, wasSkin) = (seen[i] > 0.5, usual[i] > Self.seldom || Self.face.contains(x, y))
                 let isSkinPart = Self.skinParts.contains(x, y)
                 guard wasSkin ? isSkin || isSkinPart : isSkin else { continue }
-                let least = !wasSkin ? 0 : isSkin && isSkinPart ? Self.skinDifference : Self.difference
-                if abs(luma[i] - light[i] - offset) > least { differs.insert(x, y) }
+                let least = isSkin && isSkinPart ? Self.skinDifference : Self.difference
+                if !wasSkin || change(i) > max(least, Self.unusualChange * changes[i]) { differs.insert(x, y) }
             }
         }
         let grown = beside.grown(within: differs.closed().union(beside), steps: Self.reach)
         return beside.grown(within: grown.closed().filled().opened())
     }
+
+    /// By how much a cell's luma differs from the usual, as a logarithm.
+    private func change(_ i: Int) -> Float { abs(luma[i] - light[i] - offset) }
 
     /// The cells that are skin less often than not.
     private var unusual: CellSet {
@@ -305,14 +318,18 @@ struct HandSegmenter: Sendable {
 
     /// Learns how the head usually looks, slowly where a hand is.
     private mutating func learn(_ turn: SIMD2<Float>) {
-        let weight = min(1, sinceLearning / (frames < Self.fastFrames ? Self.firstTime : Self.time))
+        // What of a hand was not found must not become a part of the face either.
+        let (hasHand, time) = (!hand.isEmpty, frames < Self.fastFrames ? Self.firstTime : Self.time)
+        let weight = min(1, sinceLearning / time) * (hasHand ? Self.besideShare : 1)
         sinceLearning = 0
         usualTurn += (turn - usualTurn) * weight
         for y in 0..<CellSet.rows {
             for x in 0..<CellSet.columns {
                 let (i, isHand) = (y * CellSet.columns + x, hand.contains(x, y))
                 usual[i] += (seen[i] - usual[i]) * (isHand ? weight * Self.handShare : weight)
-                light[i] += (luma[i] - offset - light[i]) * (isHand ? weight * Self.lightShare : weight)
+                let share = isHand ? weight * Self.lightShare : weight
+                if !hasHand { changes[i] += (min(change(i), Self.mostChange) - changes[i]) * share }
+                light[i] += (luma[i] - offset - light[i]) * share
             }
         }
     }
