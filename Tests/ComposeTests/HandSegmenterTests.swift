@@ -1,4 +1,6 @@
+import CAllocations
 import Frames
+import JSON
 import TestSupport
 import Testing
 import Track
@@ -169,6 +171,86 @@ struct HandSegmenterTests {
         portrait.arm = Point(200, 330)
         watch.look(at: portrait, frames: 3)
         #expect(watch.segmenter.hand.isEmpty)
+    }
+}
+
+/// A layer that makes the whole picture dark.
+private struct Plate: Layer {
+    var hidesFace = false
+
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
+        let count = canvas.frame.layout.width * canvas.frame.layout.height
+        var bytes = canvas.frame.mutableBytes
+        for i in 0..<count { bytes[i] = 16 }
+    }
+}
+
+/// A layer on the whole picture that makes it bright.
+private struct Flash: PictureLayer {
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        let count = canvas.frame.layout.width * canvas.frame.layout.height
+        var bytes = canvas.frame.mutableBytes
+        for i in 0..<count { bytes[i] = 235 }
+    }
+}
+
+struct HandsInFrontTests {
+    private static func style(isOnFaces: Bool) throws -> LayerStyle {
+        var fields = try Fields(try JSON(Array("{}".utf8), file: "mask.json"), file: "mask.json")
+        return try LayerStyle(&fields, ArtTarget(Portrait.layout), isOnFaces: isOnFaces)
+    }
+
+    private static func mask(_ contents: [MaskLayer.Content]) throws -> Mask {
+        Mask(
+            name: "test", title: "", author: "", licence: "", tags: [],
+            layers: try contents.map {
+                if case .face = $0 { return MaskLayer(style: try style(isOnFaces: true), content: $0) }
+                return MaskLayer(style: try style(isOnFaces: false), content: $0)
+            })
+    }
+
+    /// The luma of an arm's middle and of a cheek, drawn over by a mask, and calls for memory in frames with the arm.
+    private static func show(
+        _ contents: [MaskLayer.Content], mayShowHands: Bool = true
+    ) throws -> (arm: UInt8, cheek: UInt8, allocations: UInt64) {
+        var compositor = Compositor(masks: [try mask(contents)], seed: 1)
+        var canvas = Canvas(Portrait.layout)
+        canvas.mayShowHands = mayShowHands
+        var portrait = Portrait()
+        var allocations: UInt64 = 0
+        for number in 0..<60 {
+            if number == 40 { portrait.arm = Point(300, 300) }
+            canvas.frame = portrait.draw()
+            let (faces, before) = ([portrait.face], callocations_count())
+            compositor.compose(&canvas, faces, placement: .identity, at: Double(number) / 30)
+            if number >= 50 { allocations += callocations_count() - before }
+        }
+        func luma(_ x: Int, _ y: Int) -> UInt8 { canvas.frame.bytes[y * Portrait.layout.luma.stride + x] }
+        return (luma(276, 332), luma(345, 240), allocations)
+    }
+
+    @Test func `a hand is in front of what is worn on a face, and behind what is drawn on the whole picture`() throws {
+        let worn = try Self.show([.face(Plate())])
+        #expect(worn.arm == 125 && worn.cheek == 16)
+        let behind = try Self.show([.face(Plate()), .picture(Flash())])
+        #expect(behind.arm == 235 && behind.cheek == 235)
+        let between = try Self.show([.picture(Flash()), .face(Plate())])
+        #expect(between.arm == 235 && between.cheek == 16, "what the mask was drawn over")
+    }
+
+    @Test func `no hand is bare while a face must be hidden, by a mask or by a setting`() throws {
+        let hidden = try Self.show([.face(Plate(hidesFace: true)), .face(Plate())])
+        #expect(hidden.arm == 16 && hidden.cheek == 16)
+        let covered = try Self.show([.face(Plate())], mayShowHands: false)
+        #expect(covered.arm == 16 && covered.cheek == 16)
+    }
+
+    @Test(.enabled(if: callocations_is_enabled() != 0, "needs a build without sanitizers"))
+    func `a hand in front allocates nothing once warm`() throws {
+        let (hands, without) = (
+            try Self.show([.face(Plate())]), try Self.show([.face(Plate())], mayShowHands: false)
+        )
+        #expect(hands.allocations == without.allocations)
     }
 }
 
