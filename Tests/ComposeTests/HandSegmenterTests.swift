@@ -274,8 +274,10 @@ struct CellSetTests {
     @Test func `closing fills cracks, and filling fills holes of any size`() {
         let ring = Self.block(5..<20, 5..<20).subtracting(Self.block(8..<17, 8..<17))
         #expect(Self.isSame(ring.filled(), Self.block(5..<20, 5..<20)))
-        let halves = Self.block(5..<10, 5..<20).union(Self.block(13..<20, 5..<20))
-        #expect(Self.isSame(halves.closed(), Self.block(5..<20, 5..<20)))
+        let halves = Self.block(5..<10, 5..<20).union(Self.block(12..<20, 5..<20))
+        #expect(Self.isSame(halves.closed(by: 1), Self.block(5..<20, 5..<20)))
+        let apart = Self.block(5..<10, 5..<20).union(Self.block(13..<20, 5..<20))
+        #expect(Self.isSame(apart.closed(by: 1), apart), "three cells are too wide")
     }
 
     @Test func `parts are told apart by their sides and counted`() {

@@ -7,7 +7,7 @@ struct HandPixels: ~Copyable {
     /// How much of each cell the hand covers, and the hand with its fringe, 0...1, both smoothed.
     private var cover = Array(repeating: SIMD2<Float>.zero, count: CellSet.columns * CellSet.rows)
 
-    /// The coverage of cells at which a pixel begins to belong to the hand, or to its fringe, and the slopes from there.
+    /// The coverage of cells at which a pixel begins to belong to the hand, or to its fringe, and how fast it rises.
     private static let (onset, slope): (SIMD2<Float>, SIMD2<Float>) = ([0.35, 0.2], [1 / 0.3, 1 / 0.4])
     /// Pixels of a row that are looked at together.
     private static let run = 8

@@ -60,8 +60,13 @@ struct CellSet: Sendable {
     /// Without the parts that are narrower than three cells.
     func opened() -> CellSet { eroded().dilated() }
 
-    /// With the gaps that are narrower than five cells.
-    func closed() -> CellSet { dilated().dilated().eroded().eroded() }
+    /// With the gaps that are at most twice as wide as a reach, in cells.
+    func closed(by reach: Int) -> CellSet {
+        var result = self
+        for _ in 0..<reach { result = result.dilated() }
+        for _ in 0..<reach { result = result.eroded() }
+        return result
+    }
 
     /// The cells of another set that can be reached from this one, by sides alone, and this set.
     /// - Parameter steps: the most cells that are between.

@@ -70,11 +70,13 @@ struct HandSegmenter: Sendable {
     /// Steps by a cell across or down from a hand beside the face to its tip before the face: a hand, aslant.
     private static let reach = 18
     /// Differences of a cell's luma from the usual, as a logarithm: of skin before skin, and of anything else.
-    private static let (skinDifference, difference): (Float, Float) = (0.15, 0.35)
+    private static let (skinDifference, difference): (Float, Float) = (0.12, 0.35)
     /// How many times as much as usual a cell must differ, and the largest difference that is learnt.
     private static let (unusualChange, mostChange): (Float, Float) = (2.5, 0.5)
     /// The smallest head, pixels between the eyes: below, a cell is smaller than two pixels.
-    static let smallestHead: Float = 14
+    private static let smallestHead: Float = 14
+    /// No head of a picture is farther from its corner, in pixels: keeps conversions to whole numbers defined.
+    private static let farthest: Float = 100_000
 
     /// An ellipse around the features, for cells that belong to the face even if they are no skin.
     private static let face = CellSet { x, y in x * x + (y - 0.75) * (y - 0.75) / (1.35 * 1.35) < 1 }
@@ -122,11 +124,15 @@ struct HandSegmenter: Sendable {
         elapsed: (frame: Float, room: Float), at time: Double
     ) {
         lastSeen = time
+        let hadHand = !hand.isEmpty
         clear()
         // A face whose place is only predicted teaches nothing.
         let learns = face.state == .tracked
-        guard face.head.scale >= Self.smallestHead, learns || frames > 0 else { return }
-        grid = HeadGrid(face.head)
+        let head = face.head
+        guard head.scale >= Self.smallestHead, abs(head.origin.x) < Self.farthest, abs(head.origin.y) < Self.farthest,
+            learns || frames > 0
+        else { return }
+        grid = HeadGrid(head)
         let pose = face.pose
         let turn = SIMD2(pose.yaw, pose.pitch)
         if frames == 0 { usualTurn = turn }
@@ -145,8 +151,9 @@ struct HandSegmenter: Sendable {
         }
         offset = lightOffset()
         var beside = CellSet()
-        let apart = turn - usualTurn
-        if frames >= Self.knownFrames, abs(apart.x) < Self.turned.x, abs(apart.y) < Self.turned.y {
+        // A head may turn further behind a hand that is there already.
+        let (apart, most) = (turn - usualTurn, hadHand ? Self.turned * 1.5 : Self.turned)
+        if frames >= Self.knownFrames, abs(apart.x) < most.x, abs(apart.y) < most.y {
             beside = findBeside(likely, HeadOutline(features: face), pixels.width, pixels.height)
         }
         if !beside.isEmpty {
@@ -280,8 +287,8 @@ struct HandSegmenter: Sendable {
                 if !wasSkin || change(i) > max(least, Self.unusualChange * changes[i]) { differs.insert(x, y) }
             }
         }
-        let grown = beside.grown(within: differs.closed().union(beside), steps: Self.reach)
-        return beside.grown(within: grown.closed().filled().opened())
+        let grown = beside.grown(within: differs.closed(by: 1).union(beside), steps: Self.reach)
+        return beside.grown(within: grown.closed(by: 2).filled().opened())
     }
 
     /// By how much a cell's luma differs from the usual, as a logarithm.

@@ -19,13 +19,14 @@ struct Hands: Sendable {
         _ pixels: borrowing PixelReader, _ faces: [TrackedFace], isRoomNew: Bool, roomInterval: Float, elapsed: Float,
         at time: Double
     ) {
-        clear()
+        areFound = false
         for i in faces.indices.suffix(Self.most) where faces[i].face.kind == .human {
             let slot = slot(of: faces[i].face.id, among: faces)
             segmenters[slot].update(
                 pixels, faces[i].face, isRoomNew: isRoomNew, elapsed: (elapsed, roomInterval), at: time)
             if !segmenters[slot].hand.isEmpty { areFound = true }
         }
+        for i in segmenters.indices where segmenters[i].lastSeen != time { segmenters[i].clear() }
     }
 
     /// Sees no hands until the next update.
