@@ -57,7 +57,8 @@ struct BlurEstimator: Sendable {
 
     /// The deviation for a ratio, between those of the table.
     private static func deviation(for ratio: Float) -> Float {
-        for (low, high) in zip(ratios, ratios.dropFirst()) where ratio < high.ratio {
+        for i in 1..<ratios.count where ratio < ratios[i].ratio {
+            let (low, high) = (ratios[i - 1], ratios[i])
             let part = max(0, (ratio - low.ratio) / (high.ratio - low.ratio))
             return low.deviation + (high.deviation - low.deviation) * part
         }

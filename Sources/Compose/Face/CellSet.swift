@@ -1,21 +1,10 @@
-/// A set of the cells of a grid before a head: one bit each, so that whole rows are combined at once.
+/// A set of the cells of a `HeadGrid`: one bit each, so that whole rows are combined at once.
 struct CellSet: Sendable {
     static let (columns, rows) = (44, 56)
     private var bits: [56 of UInt64] = .init(repeating: 0)
     private static let all = UInt64(1) << UInt64(columns) - 1
 
     init() {}
-
-    /// The cells whose middles have a property.
-    /// - Parameter contains: of a point of head space, in eye distances.
-    init(_ contains: (_ x: Float, _ y: Float) -> Bool) {
-        for y in 0..<Self.rows {
-            for x in 0..<Self.columns {
-                let (px, py) = (Float(x) + 0.5, Float(y) + 0.5)
-                if contains(HeadGrid.left + px * HeadGrid.side, HeadGrid.top + py * HeadGrid.side) { insert(x, y) }
-            }
-        }
-    }
 
     /// The cells of a row: bit x is column x.
     subscript(row: Int) -> UInt64 {

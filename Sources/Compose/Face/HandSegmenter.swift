@@ -24,9 +24,8 @@ struct HandSegmenter: Sendable {
     private var frames = 0
     /// Seconds since the cells learnt last.
     private var sinceLearning: Float = 0
-    /// The cells that usually are skin, and those beside them: the face's edge moves a little over the cells.
-    private var nearSkin = CellSet()
-    private var usualSkin = CellSet()
+    /// The cells that usually are skin, and with those beside them: the face's edge moves a little over the cells.
+    private var (usualSkin, nearSkin) = (CellSet(), CellSet())
     /// The head's usual yaw and pitch, degrees.
     private var usualTurn = SIMD2<Float>.zero
     /// By how much the face is brighter than usual, as a logarithm.
@@ -38,11 +37,9 @@ struct HandSegmenter: Sendable {
     /// By how much it usually differs from that, as in faces that talk and heads that tilt.
     private var changes: [Float]
     /// How often each cell of the picture was skin, 0...1, and the logarithm of its usual luma.
-    private var room: [Float]
-    private var roomLight: [Float]
+    private var (room, roomLight): ([Float], [Float])
     /// What the newest frame shows: the likelihood of skin, and the logarithm of luma.
-    private var seen: [Float]
-    private var luma: [Float]
+    private var (seen, luma): ([Float], [Float])
 
     /// Cells of the picture.
     private static let (roomColumns, roomRows) = (64, 36)
@@ -94,19 +91,15 @@ struct HandSegmenter: Sendable {
     }
 
     init() {
-        let cells = CellSet.columns * CellSet.rows
-        (usual, light, seen, luma) = (
-            Array(repeating: 0, count: cells), Array(repeating: 0, count: cells), Array(repeating: 0, count: cells),
-            Array(repeating: 0, count: cells)
-        )
-        changes = usual
+        let cells = Array(repeating: Float(0), count: CellSet.columns * CellSet.rows)
+        (usual, light, changes, seen, luma) = (cells, cells, cells, cells, cells)
         room = Array(repeating: 0, count: Self.roomColumns * Self.roomRows)
         roomLight = room
     }
 
     /// Begins with another face.
     mutating func start(_ id: Int) {
-        (self.id, frames, skin) = (id, 0, SkinKey())
+        (self.id, frames, sinceLearning, skin) = (id, 0, 0, SkinKey())
         clear()
     }
 
@@ -141,7 +134,7 @@ struct HandSegmenter: Sendable {
         guard skin.isSound else { return }
         let isDue = learns && (isRoomNew || frames < Self.knownFrames)
         guard isDue || mayShowHand(pixels) else {
-            frames += 1
+            if learns { frames += 1 }
             return
         }
         let likely = sample(pixels)
@@ -170,19 +163,12 @@ struct HandSegmenter: Sendable {
     private mutating func updateSkin(_ pixels: borrowing PixelReader, elapsed: Float) {
         var levels: [64 of UInt16] = .init(repeating: 0)
         var count = 0
-        func each(_ body: (_ luma: Int, _ chroma: SIMD2<Float>) -> Void) {
-            for y in 0..<CellSet.rows where Self.cheeks[y] != 0 {
-                for x in 0..<CellSet.columns where Self.cheeks.contains(x, y) {
-                    let p = grid.point(x, y)
-                    guard pixels.contains(p) else { continue }
-                    let pixel = pixels[Int(p.x), Int(p.y)]
-                    body(pixel.luma, pixel.chroma)
-                }
+        for y in 0..<CellSet.rows where Self.cheeks[y] != 0 {
+            for x in 0..<CellSet.columns where Self.cheeks.contains(x, y) {
+                guard let pixel = pixel(pixels, x, y) else { continue }
+                levels[pixel.luma >> 2] += 1
+                count += 1
             }
-        }
-        each { luma, _ in
-            levels[luma >> 2] += 1
-            count += 1
         }
         guard count >= 8 else { return }
         var (low, high, sum) = (0, 63, 0)
@@ -192,12 +178,22 @@ struct HandSegmenter: Sendable {
             if sum < count * 3 / 4 { high = i + 1 }
         }
         var (mean, weight) = (SIMD3<Float>.zero, Float(0))
-        each { luma, chroma in
-            guard luma >> 2 >= low, luma >> 2 <= high else { return }
-            mean += SIMD3(Float(luma), chroma.x, chroma.y)
-            weight += 1
+        for y in 0..<CellSet.rows where Self.cheeks[y] != 0 {
+            for x in 0..<CellSet.columns where Self.cheeks.contains(x, y) {
+                guard let pixel = pixel(pixels, x, y), (low...max(low, high)).contains(pixel.luma >> 2) else {
+                    continue
+                }
+                mean += SIMD3(Float(pixel.luma), pixel.chroma.x, pixel.chroma.y)
+                weight += 1
+            }
         }
         if weight > 0 { skin.update(mean / weight, elapsed: elapsed) }
+    }
+
+    /// The pixel in the middle of a cell; nil outside of the frame.
+    private func pixel(_ pixels: borrowing PixelReader, _ x: Int, _ y: Int) -> (luma: Int, chroma: SIMD2<Float>)? {
+        let p = grid.point(x, y)
+        return pixels.contains(p) ? pixels[Int(p.x), Int(p.y)] : nil
     }
 
     /// What the frame shows of a cell.
@@ -375,51 +371,4 @@ struct HandSegmenter: Sendable {
 
     /// The logarithm of the sum of four samples' luma above black, limited so that noise in the dark counts little.
     private static let logarithms: [Float] = (0...4 * 255).map { log(max(Float($0) / 4 - 10, 4)) }
-}
-
-/// A grid of cells before a head: it turns with the head in the picture's plane, and is as large as the head.
-struct HeadGrid: Sendable {
-    /// The side of a cell, in eye distances, and the left and upper edge of the grid.
-    static let side: Float = 0.125
-    static let (left, top): (Float, Float) = (-2.75, -3)
-
-    /// The side of a cell, pixels.
-    let cell: Float
-    /// Pixels between the samples of a cell.
-    let apart: Int
-    /// The middle of the first cell, pixels, and the steps from cell to cell across and down.
-    private let first: Point
-    private let (across, down): (Point, Point)
-
-    /// A grid that is nowhere.
-    init() { (cell, apart, first, across, down) = (0, 1, .zero, .zero, .zero) }
-
-    init(_ head: HeadPlacement) {
-        let roll = radians(head.pose.roll)
-        cell = head.scale * Self.side
-        apart = max(1, Int(cell / 2))
-        across = Point(cos(roll), sin(roll)) * cell
-        down = Point(-across.y, across.x)
-        first = head.origin + across * (Self.left / Self.side + 0.5) + down * (Self.top / Self.side + 0.5)
-    }
-
-    /// The middle of a cell, pixels.
-    @inline(__always)
-    func point(_ x: Int, _ y: Int) -> Point { first + across * Float(x) + down * Float(y) }
-
-    /// The position of a pixel in the grid: whole numbers are the middles of cells.
-    @inline(__always)
-    func position(of p: Point) -> SIMD2<Float> {
-        let (d, area) = (p - first, max(cell * cell, 1e-6))
-        return SIMD2((d * across).sum(), (d * down).sum()) / area
-    }
-
-    /// The cell at a pixel; nil outside of the grid.
-    func cell(at p: Point) -> (x: Int, y: Int)? {
-        let place = position(of: p)
-        guard place.x > -0.5, place.y > -0.5, place.x < Float(CellSet.columns) - 0.5,
-            place.y < Float(CellSet.rows) - 0.5
-        else { return nil }
-        return (Int(place.x.rounded()), Int(place.y.rounded()))
-    }
 }
