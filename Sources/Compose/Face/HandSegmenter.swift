@@ -133,7 +133,7 @@ struct HandSegmenter: Sendable {
         if frames == 0 || isRoomNew { updateSkin(pixels, elapsed: elapsed.room) }
         guard skin.isSound else { return }
         let isDue = learns && (isRoomNew || frames < Self.knownFrames)
-        guard isDue || mayShowHand(pixels) else {
+        guard isDue || hadHand || mayShowHand(pixels) else {
             if learns { frames += 1 }
             return
         }
@@ -209,11 +209,12 @@ struct HandSegmenter: Sendable {
         return (sum, skin.likelihood(Float(sum) / 4, chroma))
     }
 
-    /// Whether the frame may show a hand, by one of four cells, which is all that most frames need.
+    /// Whether the frame may show a hand, by one of eight cells, which is all that most frames need. They are others in
+    /// the next frame.
     private func mayShowHand(_ pixels: borrowing PixelReader) -> Bool {
         var count = 0
-        for y in stride(from: 0, to: CellSet.rows, by: 2) {
-            for x in stride(from: y / 2 % 2, to: CellSet.columns, by: 2)
+        for y in stride(from: frames % 2 * 2, to: CellSet.rows, by: 4) {
+            for x in stride(from: y / 4 % 2, to: CellSet.columns, by: 2)
             where !(nearSkin.contains(x, y) && Self.nearHead.contains(x, y)) {
                 guard let cell = look(pixels, x, y), cell.skin > 0.5 else { continue }
                 let level = Self.logarithms[cell.sum]
@@ -221,7 +222,7 @@ struct HandSegmenter: Sendable {
                 if !isRoom(grid.point(x, y), level, pixels.width, pixels.height) { count += 1 }
             }
         }
-        return count >= Self.fewest / 4
+        return count > Self.fewest / 8
     }
 
     /// Whether a cell's luma is not the usual one at all.
