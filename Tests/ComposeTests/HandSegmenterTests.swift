@@ -129,7 +129,7 @@ struct HandSegmenterTests {
         var (late, early) = (Watch(), Watch())
         late.look(at: Portrait(), frames: 40)
         late.look(at: portrait, frames: 150)
-        #expect(late.found(of: portrait).share > 0.6, "after five seconds")
+        #expect(late.found(of: portrait).share > 0.6, "after 150 frames")
         early.look(at: portrait, frames: 60)
         #expect(early.segmenter.hand.isEmpty, "a scarf of that colour looks the same")
     }
@@ -280,7 +280,7 @@ struct CellSetTests {
         #expect(Self.isSame(apart.closed(by: 1), apart), "three cells are too wide")
     }
 
-    @Test func `parts are told apart by their sides and counted`() {
+    @Test func `parts that touch at a corner are two, and small ones are left out`() {
         let (large, small) = (Self.block(0..<5, 0..<4), Self.block(5..<8, 4..<7))
         #expect(large.count == 20 && small.count == 9)
         #expect(Self.isSame(large.union(small).parts(of: 10), large), "corners do not connect")

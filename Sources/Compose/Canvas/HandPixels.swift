@@ -18,10 +18,11 @@ struct HandPixels: ~Copyable {
         let (hand, fringe) = (hands.hand, hands.fringe)
         guard !hand.isEmpty else { return }
         let all = hand.union(fringe)
-        guard pixels.copyPixels(Self.box(of: all.dilated(), hands.grid), of: frame) else { return }
+        let around = all.dilated()
+        guard let box = Self.box(of: around, hands.grid), pixels.copyPixels(box, of: frame) else { return }
         Self.smooth(hand, all, into: &cover)
         Self.cut(
-            &pixels, whole: hand.eroded(), around: all.dilated(), cover, hands.grid, hands.skin, frame.layout.range)
+            &pixels, whole: hand.eroded(), around: around, cover, hands.grid, hands.skin, frame.layout.range)
         isKept = true
     }
 
@@ -105,21 +106,16 @@ struct HandPixels: ~Copyable {
         }
     }
 
-    /// The upright box around cells, pixels.
-    private static func box(of cells: CellSet, _ grid: HeadGrid) -> PixelRect {
+    /// The upright box around cells, pixels; nil if it is nowhere.
+    private static func box(of cells: CellSet, _ grid: HeadGrid) -> PixelRect? {
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
         for y in 0..<CellSet.rows where cells[y] != 0 {
-            for isLast in [false, true] {
-                let p = grid.point(isLast ? 63 - cells[y].leadingZeroBitCount : cells[y].trailingZeroBitCount, y)
-                low = Point(min(low.x, p.x), min(low.y, p.y))
-                high = Point(max(high.x, p.x), max(high.y, p.y))
-            }
+            let first = grid.point(cells[y].trailingZeroBitCount, y)
+            let last = grid.point(63 - cells[y].leadingZeroBitCount, y)
+            low = pointwiseMin(low, pointwiseMin(first, last))
+            high = pointwiseMax(high, pointwiseMax(first, last))
         }
-        let edge: Float = 100_000  // keeps Int conversions defined
-        func whole(_ value: Float) -> Int { Int(max(-edge, min(edge, value))) }
-        let (left, top) = (whole(low.x - grid.cell), whole(low.y - grid.cell))
-        return PixelRect(
-            x: left, y: top, width: whole(high.x + grid.cell) - left + 1, height: whole(high.y + grid.cell) - top + 1)
+        return PixelRect(covering: low - grid.cell, high + grid.cell)
     }
 }
 

@@ -133,7 +133,7 @@ struct HandSegmenter: Sendable {
         if frames == 0 || isRoomNew { updateSkin(pixels, elapsed: elapsed.room) }
         guard skin.isSound else { return }
         let isDue = learns && (isRoomNew || frames < Self.knownFrames)
-        guard isDue || hadHand || mayShowHand(pixels) else {
+        guard isDue || hadHand || mayContainHand(pixels) else {
             if learns { frames += 1 }
             return
         }
@@ -209,24 +209,31 @@ struct HandSegmenter: Sendable {
         return (sum, skin.likelihood(Float(sum) / 4, chroma))
     }
 
-    /// Whether the frame may show a hand, by one of eight cells, which is all that most frames need. They are others in
-    /// the next frame.
-    private func mayShowHand(_ pixels: borrowing PixelReader) -> Bool {
+    /// Whether the frame may contain a hand, by one of eight cells, which is all that most frames need. They are others
+    /// in the next frame.
+    private func mayContainHand(_ pixels: borrowing PixelReader) -> Bool {
         var count = 0
         for y in stride(from: frames % 2 * 2, to: CellSet.rows, by: 4) {
             for x in stride(from: y / 4 % 2, to: CellSet.columns, by: 2)
             where !(nearSkin.contains(x, y) && Self.nearHead.contains(x, y)) {
                 guard let cell = look(pixels, x, y), cell.skin > 0.5 else { continue }
                 let level = Self.logarithms[cell.sum]
-                if nearSkin.contains(x, y) && !differs(level, at: y * CellSet.columns + x) { continue }
-                if !isRoom(grid.point(x, y), level, pixels.width, pixels.height) { count += 1 }
+                if !isUsual(level, x, y, nearSkin), !isRoom(grid.point(x, y), level, pixels.width, pixels.height) {
+                    count += 1
+                }
             }
         }
         return count > Self.fewest / 8
     }
 
-    /// Whether a cell's luma is not the usual one at all.
-    private func differs(_ level: Float, at i: Int) -> Bool { abs(level - light[i] - offset) > Self.difference }
+    /// Whether a cell with the colour of skin is what the head usually shows there: near the head any skin is, and
+    /// elsewhere what is lit as usual.
+    /// - Parameter skin: the cells that usually are skin.
+    private func isUsual(_ level: Float, _ x: Int, _ y: Int, _ skin: CellSet) -> Bool {
+        let i = y * CellSet.columns + x
+        return skin.contains(x, y)
+            && (Self.nearHead.contains(x, y) || abs(level - light[i] - offset) <= Self.difference)
+    }
 
     /// Looks at each cell.
     /// - Returns: the cells that are rather skin than not.
@@ -257,10 +264,10 @@ struct HandSegmenter: Sendable {
         for y in 0..<CellSet.rows where free[y] != 0 {
             for x in 0..<CellSet.columns where free.contains(x, y) {
                 let i = y * CellSet.columns + x
-                let isUsual =
-                    usualSkin.contains(x, y) && (Self.nearHead.contains(x, y) || !differs(luma[i], at: i))
                 let p = grid.point(x, y)
-                if isUsual || features.distance(p) < Self.faceReach || isRoom(p, luma[i], width, height) {
+                if isUsual(luma[i], x, y, usualSkin) || features.distance(p) < Self.faceReach
+                    || isRoom(p, luma[i], width, height)
+                {
                     free[y] &= ~(1 << UInt64(x))
                 }
             }

@@ -5,7 +5,7 @@ struct SkinKey: Sendable {
     /// Luma, U and V of the skin: full range, chroma relative to neutral.
     private(set) var color = SIMD3<Float>.zero
     /// Whether the skin has a colour that other things in the picture don't have; not in infrared light.
-    var isSound: Bool { (saturation * saturation).isFinite && saturation > Self.leastSaturation }
+    var isSound: Bool { saturation > Self.leastSaturation }
     private var saturation: Float = 0
     private var isNew = true
 
