@@ -343,6 +343,8 @@ public struct Compositor: ~Copyable {
                 .moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
             scene.trackedFaces[i].blur = people[slot].blurEstimator.deviation
+            scene.trackedFaces[i].noise = Self.noise(
+                people[slot].noiseEstimator.deviation, canvas.frame.layout.range, at: scene.time)
         }
         if !canvas.mayShowHands || !showsHands {
             hands.clear()
@@ -357,6 +359,13 @@ public struct Compositor: ~Copyable {
             let kept = scene.trackedFaces.first { $0.face.id == largest }?.face
             if kept.map({ last.head.scale > Self.replacingRatio * $0.head.scale }) ?? true { largest = last.id }
         }
+    }
+
+    /// Noise of a deviation in full-range levels, another one in each frame; nil for none.
+    private static func noise(_ deviation: Float, _ range: ColorRange, at time: Double) -> Noise? {
+        guard deviation > 0 else { return nil }
+        return Noise(
+            deviation: deviation * Float(range.lumaSpan) / 255, seed: UInt32(truncatingIfNeeded: time.bitPattern >> 20))
     }
 
     /// The index in `people` of a tracked face's id. A new person replaces the one who has been away longest.
@@ -463,6 +472,7 @@ private struct PersonState: Sendable {
     var lastSeen: Double = 0
     var lightEstimator = LightEstimator()
     var blurEstimator = BlurEstimator()
+    var noiseEstimator = NoiseEstimator()
     var expression = ExpressionState()
     var blinkDetector = BlinkDetector()
     var fit = HeadFitEstimator()
@@ -495,11 +505,11 @@ private struct PersonState: Sendable {
     /// Time constant of the velocity's low-pass filter, in seconds. Landmarks are noisy.
     private static let timeConstant: Float = 0.06
 
-    /// Updates light, blur, expression and motion with a frame.
+    /// Updates light, blur, noise, expression and motion with a frame.
     /// - Parameters:
     ///   - face: in pixels of the canvas.
     ///   - head: in pixels of the searched frame.
-    ///   - isRoomNew: whether the room was measured in this frame; the blur, which changes as rarely, is then too.
+    ///   - isRoomNew: whether the room was measured in this frame; blur and noise, which change as rarely, are then too.
     ///   - height: of the canvas, in pixels.
     ///   - elapsed: seconds since the last frame; 0: unknown.
     mutating func measure(
@@ -508,7 +518,10 @@ private struct PersonState: Sendable {
     ) {
         if face.state == .tracked {
             lightEstimator.update(FaceIllumination(pixels, face, ambient), elapsed: elapsed)
-            if isRoomNew { blurEstimator.update(pixels, face.box, elapsed: Float(Compositor.roomInterval)) }
+            if isRoomNew {
+                blurEstimator.update(pixels, face.box, elapsed: Float(Compositor.roomInterval))
+                noiseEstimator.update(pixels, face.box, elapsed: Float(Compositor.roomInterval))
+            }
         }
         expression.update(face, elapsed: elapsed, height: height)
         let now = head(Self.pivot)

@@ -9,6 +9,8 @@ public struct TrackedFace: Sendable {
     public var light = FaceLight()
     /// The standard deviation of the picture's blur on the face, pixels.
     var blur = BlurEstimator.sharp
+    /// The camera's noise on the face; nil for none.
+    var noise: Noise?
     /// The size of the head with its hair, for what is worn on it.
     public var fit = HeadFit()
     /// Index of the person in the compositor's state.
@@ -56,8 +58,9 @@ public struct Appearance: Sendable {
     public var swing: SIMD2<Float> = .zero
 
     /// The paint for art that is already lit.
-    public func paint(litBy light: FaceLight) -> Paint {
-        Paint(blend, opacity: opacity, saturation: lightApplied(of: light).saturation)
+    /// - Parameter noise: the noise of the picture around it.
+    public func paint(litBy light: FaceLight, noise: Noise? = nil) -> Paint {
+        Paint(blend, opacity: opacity, saturation: lightApplied(of: light).saturation, noise: noise)
     }
 
     /// A face's light, as far as it affects the layer.
@@ -69,9 +72,11 @@ public struct Appearance: Sendable {
     }
 
     /// The paint for unlit art, with a face's light applied.
-    public func paint(under light: FaceLight) -> Paint {
+    /// - Parameter noise: the noise of the picture around it.
+    public func paint(under light: FaceLight, noise: Noise? = nil) -> Paint {
         let light = lightApplied(of: light)
-        return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast, saturation: light.saturation)
+        return Paint(
+            blend, opacity: opacity, gain: light.gain, cast: light.cast, saturation: light.saturation, noise: noise)
     }
 }
 

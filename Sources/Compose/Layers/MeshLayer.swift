@@ -82,7 +82,8 @@ struct MeshLayer: Layer {
         }
         guard let map else { return }
         compositeLayer(
-            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint(litBy: tracked.light),
-            within: Impostor.maxWarpError, onto: &canvas.frame)
+            canvas.meshes.impostors.entries[slot].layer, moved: map,
+            appearance.paint(litBy: tracked.light, noise: tracked.noise), within: Impostor.maxWarpError,
+            onto: &canvas.frame)
     }
 }

@@ -138,7 +138,7 @@ struct SpriteLayer: Layer {
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let art = pictures[timeline.frame(at: appearance.time)]
-        let paint = appearance.paint(under: tracked.light)
+        let paint = appearance.paint(under: tracked.light, noise: tracked.noise)
         guard spline == nil else {
             drawBent(art, on: &canvas, tracked.face, paint, appearance.swing.x)
             return

@@ -307,7 +307,8 @@ struct MeshReader {
         guard height > 0 else { return }
         mesh.deform { vertex in
             let bump =
-                noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
+                valueNoise(vertex.position / size, seed: seed) + valueNoise(
+                    vertex.position / (size * 0.5), seed: seed + 1) / 2
             return vertex.position + vertex.normal * (bump * height)
         }
     }

@@ -273,7 +273,7 @@ enum Shape {
 private let hashFactors: [3 of UInt64] = [0x8da6_b343, 0xd816_3841, 0xcb1a_b31f]
 
 /// Value noise in space: random values at integer coordinates, smoothly interpolated; -1...1.
-func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
+func valueNoise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
     let base = p.rounded(.down)
     let f = p - base
     let s = f * f * (SIMD3(repeating: 3) - f * 2)

@@ -4,6 +4,9 @@ let runLength = 16
 /// The art for neighbouring pixels of a row: premultiplied YUVA pixels, as in a `Sprite`.
 typealias Run = SIMD16<UInt32>
 
+/// One number per pixel of a run.
+typealias PixelVector = SIMD16<Int16>
+
 /// Multiplies all four channels by `gain` / 256, rounded.
 @inline(__always)
 func faded(_ run: Run, _ gain: UInt32) -> Run {

@@ -29,6 +29,8 @@ public struct Paint: Equatable, Sendable {
     public var saturation: Float
     /// The transfer of the picture's local light and shade to the art; nil for none.
     public var shading: ShadingTransfer?
+    /// The noise that is added to art in mode `normal`; nil for none.
+    public var noise: Noise?
 
     /// The transfer of the skin's local light to the art over it.
     public struct ShadingTransfer: Equatable, Sendable {
@@ -45,9 +47,23 @@ public struct Paint: Equatable, Sendable {
     /// A paint by its parts; by default art is drawn unchanged.
     public init(
         _ mode: BlendMode = .normal, opacity: Float = 1, gain: Float = 1, cast: SIMD2<Float> = .zero,
-        saturation: Float = 1, shading: ShadingTransfer? = nil
+        saturation: Float = 1, shading: ShadingTransfer? = nil, noise: Noise? = nil
     ) {
         (self.mode, self.opacity, self.gain, self.cast) = (mode, opacity, gain, cast)
-        (self.saturation, self.shading) = (saturation, shading)
+        (self.saturation, self.shading, self.noise) = (saturation, shading, noise)
     }
+}
+
+/// A camera's noise, to be added to art: like the picture around it, art then changes from frame to frame.
+public struct Noise: Equatable, Sendable {
+    /// The standard deviation of luma, in levels of the frame, 0 to `maxDeviation`.
+    public var deviation: Float
+    /// Selects the noise: another one for each frame.
+    public var seed: UInt32
+
+    /// The largest deviation: stronger noise would exceed 16-bit arithmetic.
+    public static let maxDeviation: Float = 15
+
+    /// Noise by its parts.
+    public init(deviation: Float, seed: UInt32) { (self.deviation, self.seed) = (deviation, seed) }
 }

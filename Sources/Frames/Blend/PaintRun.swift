@@ -1,6 +1,3 @@
-/// One number per pixel of a run.
-typealias PixelVector = SIMD16<Int16>
-
 /// A paint compiled for frames of one range: fixed-point constants, computed once per drawing.
 ///
 /// Colours are converted to RGB and back within a run. For u under premultiplied art s of alpha a, every mode's change
@@ -27,6 +24,7 @@ struct PixelBlender {
     private let shading: (limit: PixelVector, slope: PixelVector, base: PixelVector)?
     /// The light for art that only takes light, without other changes.
     private let light: RunLight
+    private let noise: NoiseSampler?
 
     /// 1.0, which is white, in 2.14 fixed point.
     fileprivate static let one: Float = 16384
@@ -55,7 +53,12 @@ struct PixelBlender {
         }
         changesArt = lit.gain != 1 || lit.saturation != 1 || lit.cast != .zero || shading != nil
         let isNormal = mode == .normal
-        variant = isNormal && !changesArt ? .plain : isNormal && shading == nil && lit.gain <= 1 ? .lit : .rich
+        noise = isNormal ? paint.noise.map { NoiseSampler($0) } : nil
+        if !isNormal || noise != nil {
+            variant = .rich
+        } else {
+            variant = !changesArt ? .plain : shading == nil && lit.gain <= 1 ? .lit : .rich
+        }
         light = scale.light(gain: min(lit.gain, 1), saturation: lit.saturation, cast: lit.cast)
     }
 
@@ -97,10 +100,14 @@ struct PixelBlender {
         if changesArt {
             upper = changed(upper, over: lumas.0)
             if let run = lower { lower = changed(run, over: lumas.1) }
-            if mode == .normal {
-                unsafe blendPlain(upper, lower, onto: base, layout, at: position)
-                return
-            }
+        }
+        if let noise {
+            upper = noise.added(to: upper, x: position.x, y: position.y)
+            if let run = lower { lower = noise.added(to: run, x: position.x, y: position.y + 1) }
+        }
+        if mode == .normal {
+            unsafe blendPlain(upper, lower, onto: base, layout, at: position)
+            return
         }
         let chroma = unsafe ChromaRow(base, layout, position)
         // The last column of an odd width doesn't share its chroma: it is repeated.
