@@ -15,6 +15,8 @@ public struct MediaLimits: Sendable {
     var photo: Int
     /// CPU time for decoding a clip, seconds; nil: no limit.
     var clip: Int?
+    /// Time on the clock from opening the file to its last picture, milliseconds; nil: no limit.
+    var milliseconds: UInt64?
     /// The decoder's program; tests have others.
     var program = "ffmpeg"
 
@@ -25,7 +27,7 @@ public struct MediaLimits: Sendable {
     /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
     /// that one photo does not delay the next by more than 5 s.
     public static let upload = MediaLimits(
-        pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3)
+        pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3, milliseconds: 5000)
     /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
     /// decoded.
     public static let background = MediaLimits(
@@ -62,6 +64,7 @@ struct MediaFile: ~Copyable {
     static let largestSide = 16384
 
     private let limits: MediaLimits
+    private let deadline: UInt64?
     /// The fix for a file that is no picture or clip.
     private static let hint = "choose a picture (JPEG, PNG) or a clip (MP4, MKV)"
 
@@ -74,6 +77,7 @@ struct MediaFile: ~Copyable {
     /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file.
     init(path: String, named name: String, within limits: MediaLimits) throws(Problem) {
         (self.name, self.limits) = (name, limits)
+        deadline = limits.milliseconds.map { monotonicTime() + $0 * 1_000_000 }
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.problem(name, errno) }
         try checkKind()
@@ -131,7 +135,7 @@ struct MediaFile: ~Copyable {
                 "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-read_intervals", "%+#2",
                 "-show_entries", entries, "-of", "default=noprint_wrappers=1",
             ] + inputArguments, input: descriptor,
-            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: limits.probing))
+            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: limits.probing, deadline: deadline))
         var facts: [Substring: Substring] = [:]
         for line in text.split(separator: "\n") {
             let pair = line.split(separator: "=", maxSplits: 1)
@@ -253,7 +257,7 @@ struct MediaFile: ~Copyable {
         let seconds = isPhoto ? limits.photo : limits.clip
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,
-            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: seconds))
+            limits: ChildProcess.Limits(memory: limits.memory, cpuSeconds: seconds, deadline: deadline))
     }
 
     /// Parses a ratio such as "30000/1001"; nil for "0/0" and invalid text.

@@ -509,7 +509,7 @@ private struct PersonState: Sendable {
     /// - Parameters:
     ///   - face: in pixels of the canvas.
     ///   - head: in pixels of the searched frame.
-    ///   - isRoomNew: whether the room was measured in this frame; blur and noise, which change as rarely, are then too.
+    ///   - isRoomNew: whether the room was measured in this frame; blur and noise, which change as rarely, are too.
     ///   - height: of the canvas, in pixels.
     ///   - elapsed: seconds since the last frame; 0: unknown.
     mutating func measure(

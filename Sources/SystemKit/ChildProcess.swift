@@ -37,8 +37,12 @@ import Synchronization
         public var memory: Int
         /// Seconds of CPU time; nil: no limit.
         public var cpuSeconds: Int?
+        /// The monotonic clock's time from which on it is killed while its output is awaited, nanoseconds; nil: never.
+        public var deadline: UInt64?
 
-        public init(memory: Int, cpuSeconds: Int? = nil) { (self.memory, self.cpuSeconds) = (memory, cpuSeconds) }
+        public init(memory: Int, cpuSeconds: Int? = nil, deadline: UInt64? = nil) {
+            (self.memory, self.cpuSeconds, self.deadline) = (memory, cpuSeconds, deadline)
+        }
     }
 
     /// Our end of the pipe, readable or writable according to the direction.
@@ -47,6 +51,7 @@ import Synchronization
     /// Readable when the child has written to its standard error, or has closed it, as it does when it exits.
     public let errors: CInt
     private var pid: pid_t
+    private let deadline: UInt64?
     private var pipeIsOpen = true
     private var exit: Exit?
     /// The end of the child's standard error.
@@ -104,6 +109,7 @@ import Synchronization
             throw Problem(.system, "cannot start \(name): \(errorMessage(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
+        deadline = limits?.deadline
         // This fails only if the child has exited already, and then it needs no limits.
         if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.cpuSeconds ?? 0)) }
         log("started: \(arguments.joined(separator: " "))", .debug)
@@ -152,7 +158,10 @@ import Synchronization
         }
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
-        if -count == Int(EAGAIN) { return .nothing }
+        if -count == Int(EAGAIN) {
+            if let deadline, monotonicTime() >= deadline { requestKill() }
+            return .nothing
+        }
         throw Problem(.system, "cannot read from \(name): \(errorMessage(of: CInt(-count)))")
     }
 
@@ -240,9 +249,9 @@ import Synchronization
     /// The Debian package that contains a program.
     private static func package(of program: String) -> String { program == "ffprobe" ? "ffmpeg" : program }
 
-    /// Waits until the pipe is readable.
+    /// Waits until the pipe is readable, or a second.
     public func wait() {
-        waitUntilReady(pipe)
+        waitUntilReady(pipe, milliseconds: 1000)
     }
 }
 

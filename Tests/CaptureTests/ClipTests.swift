@@ -394,6 +394,16 @@ import Testing
         #expect(clip.warning == nil && clip.descriptor == nil)
     }
 
+    @Test func `a decoder that never answers is ended`() throws {
+        let script = try scratch.write("#!/bin/sh\nexec sleep 1000", "decoder")
+        #expect(unsafe chmod(script, 0o755) == 0)
+        var bounds = MediaLimits.upload
+        (bounds.program, bounds.milliseconds) = (script, 200)
+        let photo = try scratch.testPicture("a.png")
+        let problem = problem { try Clip.firstPicture(of: photo, within: bounds) { _ in } }
+        #expect(problem?.message.contains("takes too long") == true, "\(String(describing: problem))")
+    }
+
     @Test func `a truncated photo does not trap`() throws {
         let whole = try Data(contentsOf: URL(filePath: try scratch.testPicture("a.png", size: "320x240")))
         for part in [20, 40, 100, whole.count / 2] {

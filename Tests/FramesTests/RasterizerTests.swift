@@ -434,6 +434,33 @@ struct RasterizerTests {
         #expect(row.count > 20 && (row.first ?? 0) > 20 && (row.last ?? 99) < 12, "nor where the skin ends")
     }
 
+    @Test func `a shadow is softer where it is further from its caster`() {
+        var fast = Rasterizer()
+        var layer = LayerBuffer()
+        let region = PixelRect(x: 0, y: 0, width: 240, height: 240)
+        func corner(_ x: Float, _ y: Float, _ z: Float) -> RasterVertex {
+            RasterVertex(position: [x, y, z, 0], color: [100, 0, 0, 1], texture: .zero)
+        }
+        func rectangle(bottom: Float, _ z: Float) -> [RasterVertex] {
+            [corner(0, 0, z), corner(240, 0, z), corner(240, bottom, z), corner(0, bottom, z)]
+        }
+        let two: [UInt16] = [0, 1, 2, 0, 2, 3]
+        _ = layer.begin(region, width: 240, height: 240)
+        fast.begin(region, range: .full)
+        fast.occlude(rectangle(bottom: 240, -0.1).span, two.span)
+        fast.select(0..<region.height)
+        fast.draw(rectangle(bottom: 60, -0.2).span, two.span, faces: .front, .plain)
+        fast.resolve(into: &layer)
+        fast.castShadow(in: &layer, offset: [0, 48], blur: 24, strength: 0.5, range: .full)
+        let (pixels, stride) = (layer.readPixels, layer.stride)
+        let column = (61..<240).map { pixels[$0 * stride + 120] >> 24 }
+        /// The first row in which the shadow has less than a part of its strength.
+        func row(under part: Float) -> Int { column.firstIndex { Float($0) < part * Float(column[0]) } ?? column.count }
+        let (near, far) = (row(under: 0.6) - row(under: 0.9), row(under: 0.1) - row(under: 0.4))
+        print("the shadow takes \(near) rows from 90 to 60 %, and \(far) from 40 to 10 %")
+        #expect(column[0] > 110 && near > 3 && Float(far) > 1.3 * Float(near))
+    }
+
     @Test func `drawing allocates nothing once warm`() {
         var generator = RepeatableGenerator(4)
         let (corners, triangles) = Self.mesh(.large, count: 30, &generator)

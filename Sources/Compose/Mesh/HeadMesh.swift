@@ -20,8 +20,11 @@ struct HeadMesh: Sendable {
     /// invisible, and about to show the other side's light.
     private static let onEdge: Float = 0.2
 
-    /// The radius of the contact shadow's blur, in head units.
-    private static let shadowBlur: Float = 0.1
+    /// How far the contact shadow of a hat falls, and the radius of its blur, in head units.
+    private static let (shadowFall, shadowBlur): (Float, Float) = (0.36, 0.17)
+    /// The width or height, in head units, from which on a mesh casts such a shadow. What is smaller, as glasses or a
+    /// clown's nose, lies closer to the head.
+    private static let hatSize: Float = 1.3
 
     /// Makes a mesh of its submeshes.
     /// - Parameters:
@@ -105,15 +108,20 @@ struct HeadMesh: Sendable {
         }
         // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = state.lighting.direction
-        let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
-        // The blur reaches twice its radius, and that rounded to cells of the shadow, or it would end in a line.
-        let reach = 2 * Self.shadowBlur * scale + 2 * Rasterizer.shadowCell / detail.pixels
-        let blurMargin = shadow > 0 ? Point(repeating: reach) : .zero
+        let size = min(1, (high - low).min() / (Self.hatSize * scale))
+        let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (Self.shadowFall * size * scale)
+        let shadowBlur = Self.shadowBlur * size * scale
+        if shadow > 0, let head = occluder?.bounds(state.view) {
+            // The blur reaches twice its radius, and that rounded to cells of the shadow, or it would end in a line.
+            let cell = Rasterizer.shadowCell / detail.pixels
+            let reach = 2 * (shadowBlur + cell)
+            // Only the head receives shadow; one cell beside it shows that it ends.
+            let shadowLow = pointwiseMax(low + fall - reach, head.low - cell)
+            let shadowHigh = pointwiseMin(high + fall + reach, head.high + cell)
+            (low, high) = (pointwiseMin(low, shadowLow), pointwiseMax(high, shadowHigh))
+        }
         let border = Float(warpBorder)
-        let region = PixelRect(
-            covering: pointwiseMin(low, low + fall - blurMargin) - border,
-            pointwiseMax(high, high + fall + blurMargin) + border
-        )
+        let region = PixelRect(covering: low - border, high + border)
         guard let region, scratch.beginImpostor(slot, region, detail, in: layout) else { return false }
         let drawn = scratch.layer.region
         scratch.rasterizer.begin(drawn, range: range)
@@ -141,7 +149,7 @@ struct HeadMesh: Sendable {
         recordCorners(on: &scratch, slot, detail)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
-                in: &scratch.layer, offset: fall * detail.pixels, blur: Self.shadowBlur * scale * detail.pixels,
+                in: &scratch.layer, offset: fall * detail.pixels, blur: shadowBlur * detail.pixels,
                 strength: shadow, color: state.lighting.shade, range: range, border: warpBorder)
         }
         scratch.finishImpostor(slot, detail, blur: blur)

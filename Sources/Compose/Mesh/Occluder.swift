@@ -54,4 +54,19 @@ struct Occluder: Sendable {
         }
         (self.mesh, self.covered) = (mesh, covered)
     }
+
+    /// The corners of the head's bounding box in the picture, pixels.
+    func bounds(_ view: HeadProjection) -> (low: Point, high: Point) {
+        var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
+        func add(_ vertices: [Mesh.Vertex]) {
+            for vertex in vertices {
+                let seen = view(vertex.position)
+                low = pointwiseMin(low, Point(seen.x, seen.y))
+                high = pointwiseMax(high, Point(seen.x, seen.y))
+            }
+        }
+        add(mesh.vertices)
+        add(covered.vertices)
+        return (low, high)
+    }
 }

@@ -7,12 +7,15 @@ extension Rasterizer {
     /// The same, for those who make room for a shadow.
     public static var shadowCell: Float { Float(cell) }
 
-    /// Casts a soft shadow of the drawn picture on the visible occluders around it, as a brim does on a forehead.
-    /// Called after `resolve`.
+    /// The offset and blur of the shadow's nearer half, as parts of those of the other.
+    private static let near: Float = 0.4
+
+    /// Casts a soft shadow of the drawn picture on the visible occluders around it, as a brim does on a forehead: the
+    /// further away, the softer. Called after `resolve`.
     /// - Parameters:
     ///   - layer: the drawn picture; its shadow is added under it.
-    ///   - offset: from the picture to its shadow, pixels.
-    ///   - blur: the radius of the blur, pixels.
+    ///   - offset: from the picture to its shadow where that is furthest away, pixels.
+    ///   - blur: the radius of the blur there, pixels.
     ///   - strength: 0...1.
     ///   - color: luma above black, U and V relative to neutral, in samples of the range; none of them beyond it.
     ///   - range: the range of the frame that the layer is for.
@@ -30,13 +33,14 @@ extension Rasterizer {
             shadow = Array(repeating: 0, count: across * down * 5 / 4)
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
             receivers = Array(repeating: 0, count: across * down * 5 / 4)
+            nearShadow = Array(repeating: 0, count: across * down * 5 / 4)
         }
-        measureCoverage(of: layer, movedBy: offset, across, down)
         let rowStride = layer.stride
-        let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
-        for _ in 0..<2 {
-            Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
-            Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
+        let radius = measureShadow(of: layer, offset: offset * Self.near, blur: blur * Self.near, across, down)
+        swap(&shadow, &nearShadow)
+        _ = measureShadow(of: layer, offset: offset, blur: blur, across, down)
+        for i in 0..<across * down {
+            shadow[i] = UInt8(truncatingIfNeeded: min(255, (Int(shadow[i]) + Int(nearShadow[i])) * 5 / 8))
         }
         fadeShadow(across, down, radius)
         let gain = UInt32(strength * 256)
@@ -77,6 +81,20 @@ extension Rasterizer {
     @inline(__always)
     private static func sample(_ k: Int, inCell i: Int, _ j: Int) -> (x: Int, y: Int) {
         (i * cell - cell / 2 + (k & 1) * 4 + 2, j * cell - cell / 2 + (k >> 1) * 4 + 2)
+    }
+
+    /// Computes the shadow of one hardness.
+    /// - Returns: the radius of its blur, cells.
+    private mutating func measureShadow(
+        of layer: borrowing LayerBuffer, offset: SIMD2<Float>, blur: Float, _ across: Int, _ down: Int
+    ) -> Int {
+        measureCoverage(of: layer, movedBy: offset, across, down)
+        let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
+        for _ in 0..<2 {
+            Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
+            Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
+        }
+        return radius
     }
 
     /// Computes the coverage of each cell from four of its pixels, moved by the shadow's offset.

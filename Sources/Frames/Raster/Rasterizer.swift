@@ -94,9 +94,10 @@ public struct Grain: Sendable {
     var farthestOccluders: [Float] = []
     /// Whether `farthestOccluders` is computed again by `select`.
     var isFarthestOutdated = true
-    /// The shadow on the occluders, 0...255, one cell for 8 x 8 pixels; how much of each cell's surroundings is an
-    /// occluder; `scratch` is for blurring both.
+    /// The shadow on the occluders, 0...255, one cell for 8 x 8 pixels, and its nearer half; how much of each cell's
+    /// surroundings is an occluder; `scratch` is for blurring them.
     var shadow: [UInt8] = []
+    var nearShadow: [UInt8] = []
     var receivers: [UInt8] = []
     var scratch: [UInt8] = []
     private var black: SIMD4<Float> = [0, 128, 128, 0]
