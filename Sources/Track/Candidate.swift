@@ -1,12 +1,3 @@
-/// The place of a refuted candidate.
-struct RefutedPlace {
-    let detection: Detection
-    /// The time of the refutation, seconds.
-    let time: Double
-
-    func isAt(_ other: Detection) -> Bool { detection.mayBe(other) }
-}
-
 /// A detection that may be a face.
 struct Candidate {
     /// Examinations after which a candidate is refuted, unless the tracker `isThorough`; one that detects nothing

@@ -37,21 +37,10 @@ public struct Tracker: ~Copyable {
 
     private var detector: FaceDetector
     private var tracks: [Track] = []
-    private var scheduler: ScanScheduler?
-    /// The search for faces below `Settings.minSize`, while `isThorough`: whoever is to be hidden may be far away. Of
-    /// its own, since it has the most tiles, which would keep larger faces waiting.
-    private var smallScheduler: ScanScheduler?
-    /// The search for turned faces, while `isThorough`.
-    private var turnedScheduler: ScanScheduler?
-    private var motion: FrameMotion?
-    /// Detections to examine, the next one first.
-    private(set) var pendingCandidates: [Candidate] = []
+    /// Where to search next; of no frame before the first one, and after another scene has begun.
+    private var search = FrameSearch()
+    private(set) var candidates: CandidateList
     private var isCandidatesTurn = false
-    /// Boxes of the confirmed faces, pixels.
-    private var known: [Rect] = []
-    private var frameSize = (width: 0, height: 0)
-    /// The smallest window that `scheduler` searches for, pixels.
-    private var searchedSize: Float = 0
     private var nextID = 1
     /// The time of the last frame, seconds.
     private var updateTime: Double?
@@ -59,21 +48,8 @@ public struct Tracker: ~Copyable {
     private var lastTime: Double?
     /// The time of the frame whose search was deferred, seconds.
     private var deferredSearchTime: Double?
-    /// The numbers of tiles due, including the fraction: of all likely sizes, and of sizes below `Settings.minSize`.
-    private var due = 0.0
-    private var smallDue = 0.0
-    /// When a confirmed face was last present, seconds.
-    private var lastPresence = 0.0
-    /// When something other than a known face last moved, seconds.
-    private var lastEntrance = Self.longAgo
-    /// When that began after a calm time, seconds.
-    private var entranceBegan = Self.longAgo
-    /// When a candidate was last examined, seconds.
-    private var lastExamination = Self.longAgo
-    /// When all searches were last repeated because the scene had changed slowly, seconds.
-    private var lastRepetition = Self.longAgo
-    /// When a tile of large faces was last searched because something had moved in it, seconds.
-    private var lastLargeSearch = Self.longAgo
+    private(set) var budget = SearchBudget()
+    private var last = LastTimes()
     /// Recently lost faces, to be recognised if they come back. They stay here until a track with their id is
     /// confirmed: one that is not may be dropped again.
     private var lost: [Track] = []
@@ -82,40 +58,16 @@ public struct Tracker: ~Copyable {
     /// Tiles scanned for human faces since the last tile for cats.
     private var tilesSinceCats = 0
 
-    /// A time before the first frame's by more than any interval that counts, seconds.
-    private static let longAgo = -10.0
-    /// Tiles scanned per second until everything was searched once, and while no face is present but one was within the
-    /// last `alert` seconds.
-    private static let tilesAlert = 60.0
-    /// How long the search stays at `tilesAlert` after the last face is lost, seconds.
-    private static let alert = 3.0
-    /// Tiles scanned per second once no face has been present for longer than `alert`.
-    private static let tilesAlone = 20.0
-    /// Tiles scanned per second beside a known face: fewer than half the frame rate, so that most frames scan none.
-    private static let tilesBeside = 4.0
-    /// Tiles scanned per second in a crowd: more faces are likely to appear, and tiles cost less than the faces.
-    private static let tilesCrowd = 30.0
-    /// Tiles scanned per second beside a known face for `entranceDuration` after something else moved.
-    private static let tilesEntered = 10.0
     /// The number of tiles scanned for human faces per tile for cats, and that while `isThorough`, when four times as
     /// many are scanned: nobody hides a cat.
     private static let (tilesPerCats, thoroughTilesPerCats) = (5, 20)
-    /// The budget of detector runs per second, with at least one per frame: scans of a tile, or examinations of a
-    /// candidate, which cost about as much. `maxRuns` is the maximum per frame, except for the first.
-    private static let runsPerSecond = 30.0
-    private static let maxRuns = 3
-    private static let firstRuns = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of
     /// `ScanScheduler.step`), and at these head tilts, degrees.
     static let photoSizes = ScanScheduler.phases
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
-    /// The head tilts at which frames of clips and cameras are searched, degrees.
-    static let rolls: [Float] = [0, 40, -40]
     /// Seconds after an entrance during which a new face is expected, and those without motion before an empty room is
     /// entered.
     private static let entranceDuration = 1.0
-    /// The number of faces that count as a crowd.
-    private static let crowd = 3
     /// The interval between examinations of candidates beside a known face while nothing else moves, seconds.
     private static let calmInterval = 0.2
     /// The share of the frame that must move to count as someone entering.
@@ -124,41 +76,14 @@ public struct Tracker: ~Copyable {
     private static let lostMaxOffset = 14
     private static let candidateMaxOffset = 6
     private static let maxCandidates = 6
-    /// While `isThorough`: the maximum numbers of candidates and of refuted places, the examinations per frame, and the
-    /// minimum number of tiles scanned per second.
+    /// While `isThorough`: the maximum number of candidates, and the examinations per frame.
     private static let maxThoroughCandidates = 64
-    private static let maxRefutedPlaces = 256
     private static let thoroughRuns = 6
-    private static let tilesThorough = 20.0
-    /// While `isThorough`: the number of runs in the first frame, which search one of 1280 x 720 twice, and the most in
-    /// a later one until it was searched often enough.
-    private static let (firstThoroughRuns, maxThoroughRuns) = (64, 15)
     /// The longest `Settings.hold` while `isThorough`, seconds.
     private static let maxThoroughHold = 0.4
-    /// Tiles searched per second while `isThorough`, until the frame was searched once. A tile takes 1 to 2 ms of CPU
-    /// time.
-    private static let tilesThoroughBusy = 180.0
-    /// Tiles searched per second while `isThorough` in a crowd. With one tile in six for cats, 120 tiles left none of
-    /// 406 faces bare, 90 tiles 3, and 60 tiles 12; these are as many for people as those 120.
-    private static let tilesThoroughCrowd = 105.0
-    /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
-    /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
-    private static let tilesThoroughAlert = 90.0
-    /// Side of the smallest window searched for while `isThorough`, pixels: that of a face 20 pixels wide.
-    private static let smallestThorough: Float = 24
-    /// Tiles of sizes below `Settings.minSize` that are searched per second while `isThorough`, until all of them were
-    /// searched once, and in a frame at most; and then their number as a share of the other tiles' beside them.
-    private static let smallTilesBusy = 720.0
-    private static let maxSmallTiles = 24
-    private static let smallTilesShare = 0.2
-    /// While `isThorough` and no face is known: the tilts of somebody who lies, or of a camera that stands on its side
-    /// or its head, degrees.
-    private static let turnedRolls: [Float] = [90, -90, 180]
-    /// Tiles searched per second for these, and in a frame at most: two searches of 1280 x 720 in less than the two
-    /// seconds in which an empty room is not shown yet.
+    /// Tiles of turned faces searched per second while `isThorough` and no face is known, and in a frame at most: two
+    /// searches of 1280 x 720 in less than the two seconds in which an empty room is not shown yet.
     private static let (turnedPerSecond, maxTurned) = (90.0, 6)
-    /// Seconds for which a refuted candidate is not reported again at the same place and size.
-    private static let refutedDuration = 10.0
     /// Seconds between two repetitions of all searches: in a long pan, what moves comes first.
     private static let repetitionInterval = 2.0
     /// Seconds between two searches for large faces that come in: every second frame at 30 a second, since moving hands
@@ -196,21 +121,17 @@ public struct Tracker: ~Copyable {
         // Who was overlooked so far was not to be hidden.
         didSet {
             guard isThorough && !oldValue else { return }
-            scheduler?.restartSearches()
-            turnedScheduler = nil
+            search.restartSearches()
         }
     }
     /// Heads of candidates that are neither confirmed nor refuted, pixels; empty unless `isThorough`.
     public private(set) var candidateHeads: [Rect] = []
     /// Whether `candidateHeads` lacks a candidate that was never rejected, because there were too many.
-    public private(set) var hasTooManyCandidates = false
+    public var hasTooManyCandidates: Bool { candidates.isIncomplete }
     /// The faces of a photo that `correct` moved, as they were found.
     public private(set) var replacedFaces: [Face] = []
     /// Ids of faces that were shown until this frame and turned out not to be faces.
     public private(set) var refuted: [Int] = []
-    /// The places of refuted candidates.
-    private var refutedPlaces: [RefutedPlace] = []
-
     /// The frame before, while `isThorough`.
     private var previous = PreviousFrame()
 
@@ -220,7 +141,8 @@ public struct Tracker: ~Copyable {
 
     /// Drops all faces and the search's progress before the next frame, which shows another scene.
     public mutating func restart() {
-        (scheduler, turnedScheduler, lastTime, deferredSearchTime) = (nil, nil, nil, nil)
+        search = FrameSearch()
+        (lastTime, deferredSearchTime) = (nil, nil)
         previous.forget()
     }
 
@@ -232,11 +154,9 @@ public struct Tracker: ~Copyable {
         self.detector.reserveSlots(faces: settings.max)
         self.cats = cats
         self.settings = settings
+        candidates = CandidateList(capacity: max(Self.maxThoroughCandidates, settings.max))
         faces.reserveCapacity(Self.maxFaces)
-        known.reserveCapacity(settings.max)
-        pendingCandidates.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + 1)
         candidateHeads.reserveCapacity(max(Self.maxThoroughCandidates, settings.max) + settings.max)
-        refutedPlaces.reserveCapacity(Self.maxRefutedPlaces)
         refuted.reserveCapacity(settings.max)
         lost.reserveCapacity(settings.max)
         tracks.reserveCapacity(settings.max + 1)
@@ -258,16 +178,15 @@ public struct Tracker: ~Copyable {
         let isGap = isBack || updateTime.map { seconds > $0 + Self.maxGap } ?? false
         // Another source starts at zero: what the one before showed would seem to lie in the future.
         if isBack {
-            lastPresence = 0
-            (lastEntrance, entranceBegan, lastExamination) = (Self.longAgo, Self.longAgo, Self.longAgo)
-            (lastRepetition, lastLargeSearch) = (Self.longAgo, Self.longAgo)
+            budget.restartClock()
+            last = LastTimes()
         }
         updateTime = seconds
         if isCut || isGap { restart() }
         prepare(luma)
-        if change == .gradual, seconds - lastRepetition > Self.repetitionInterval {
-            lastRepetition = seconds
-            scheduler?.repeatSearches()
+        if change == .gradual, seconds - last.repetition > Self.repetitionInterval {
+            last.repetition = seconds
+            search.repeatSearches()
         }
         for i in tracks.indices {
             var track = tracks[i]
@@ -278,8 +197,8 @@ public struct Tracker: ~Copyable {
         dropExpired(at: seconds)
         let hold = hold
         cats?.follow(luma, at: seconds, hold: hold)
-        deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
-        if deferredSearchTime == nil { search(luma, at: seconds) }
+        deferredSearchTime = defersSearch && !situation(at: seconds).isUrgent ? seconds : nil
+        if deferredSearchTime == nil { searchFrame(luma, at: seconds) }
         publishFaces(at: seconds)
         if isThorough { previous.store(luma) } else { previous.forget() }
     }
@@ -288,7 +207,7 @@ public struct Tracker: ~Copyable {
     public mutating func searchDeferred(_ luma: borrowing LumaView) {
         guard let seconds = deferredSearchTime else { return }
         deferredSearchTime = nil
-        search(luma, at: seconds)
+        searchFrame(luma, at: seconds)
     }
 
     /// Searches a whole picture at several tilts, for photos. Slow: not limited by any frame's budget.
@@ -309,10 +228,10 @@ public struct Tracker: ~Copyable {
             scan(
                 luma,
                 ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * Self.smallestThorough,
+                    width: luma.width, height: luma.height, smallest: size * FrameSearch.smallestThorough,
                     limit: size * first, rolls: [0]))
         }
-        pendingCandidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
+        candidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
         cats?.searchWhole(luma, besides: tracks.filter { $0.logOdds > Thresholds.catLogOdds }, &nextID)
         for i in tracks.indices.reversed() where tracks[i].logOdds <= Thresholds.catLogOdds {
@@ -362,7 +281,11 @@ public struct Tracker: ~Copyable {
             guard isThorough, !isGone else { continue }
             if track.isConfirmed { refuted.append(track.id) }
             // A dropped track covers no detection, so it can become a candidate again.
-            if track.isRefuted { markRefuted(track.detection, at: seconds) } else { addCandidate(track.detection) }
+            if track.isRefuted {
+                candidates.markRefuted(track.detection, at: seconds)
+            } else {
+                addCandidate(track.detection)
+            }
         }
         lost.removeAll { lost in
             seconds - lost.lastSeen > Self.reidentificationDuration
@@ -375,32 +298,18 @@ public struct Tracker: ~Copyable {
         lost.removeAll { $0.id == track.id }
         if lost.count >= settings.max { lost.removeFirst() }
         lost.append(track)
-        scheduler?.prioritize(around: track.head.origin)
-        smallScheduler?.prioritize(around: track.head.origin)
+        search.prioritize(around: track.head.origin)
     }
-
-    /// The number of detector runs in the first frame.
-    private var firstRuns: Int { isThorough ? Self.firstThoroughRuns : Self.firstRuns }
 
     /// Seconds since the last searched frame; nil for the first.
     private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
 
-    /// The number of detector runs that this frame may spend beside tracking known faces.
-    private func detectionBudget(at seconds: Double) -> Int {
-        guard let elapsed = elapsed(at: seconds) else { return firstRuns }
-        let (perSecond, limit) =
-            lacksSearches
-            ? (Self.tilesThoroughBusy, Self.maxThoroughRuns)
-            : isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxRuns) : (Self.runsPerSecond, Self.maxRuns)
-        let runs = max(1, min(Int((elapsed * perSecond).rounded()), limit))
-        return isUrgent ? 2 * runs : runs
-    }
-
-    /// Whether to search with twice the budget: without faces to track there is time for more, and at the start and in
-    /// a crowd more faces are likely.
-    private var isUrgent: Bool {
-        let shown = tracks.count { $0.isConfirmed }
-        return shown == 0 || shown >= Self.crowd || isFirstPass || lacksSearches
+    /// What the search's budget depends on.
+    func situation(at seconds: Double) -> SearchBudget.Situation {
+        SearchBudget.Situation(
+            shown: tracks.count { $0.isConfirmed }, isThorough: isThorough, isFirstPass: isFirstPass,
+            lacksSearches: lacksSearches, hasLost: !lost.isEmpty,
+            hasEntered: seconds - last.entrance < Self.entranceDuration)
     }
 
     /// Whether no face is known.
@@ -408,68 +317,25 @@ public struct Tracker: ~Copyable {
 
     /// Whether every place in the frame was searched once, and every candidate of this frame was kept.
     public var hasSearchedAll: Bool {
-        isSearched && smallScheduler?.isComplete != false && !hasTooManyCandidates
+        isSearched && search.isSmallComplete != false && !hasTooManyCandidates
     }
 
     /// Whether some place in the frame has not been searched since the start.
-    private var isFirstPass: Bool { scheduler != nil && !isSearched }
+    private var isFirstPass: Bool { search.hasFrame && !isSearched }
 
     /// Whether the frame was searched for all likely sizes, as often as is needed.
     private var isSearched: Bool {
-        guard let scheduler else { return false }
-        return isThorough ? scheduler.isComplete(awaitsLarge: awaitsLargeFace) : scheduler.isComplete
+        search.hasFrame && (isThorough ? search.isComplete(awaitsLarge: awaitsLargeFace) : search.isComplete)
     }
 
     /// Whether no known face fills much of the frame: one may have been overlooked.
     private var awaitsLargeFace: Bool {
-        let width = ScanScheduler.largeShare * Float(min(frameSize.width, frameSize.height))
+        let width = search.largeWidth
         return !tracks.contains { $0.isConfirmed && $0.box.width >= width }
     }
 
     /// Whether faces are to be hidden, and the frame was not searched often enough since.
-    private var lacksSearches: Bool { isThorough && scheduler?.lacksSearches == true }
-
-    /// The number of tiles scanned per second, of likely sizes.
-    mutating func scanRate(at seconds: Double) -> Double {
-        let shown = tracks.count { $0.isConfirmed }
-        if shown > 0 { lastPresence = seconds }
-        let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < Self.alert)
-        let hasEntered = seconds - lastEntrance < Self.entranceDuration
-        return if isThorough, isFirstPass || lacksSearches {
-            Self.tilesThoroughBusy
-        } else if isThorough, shown >= Self.crowd {
-            Self.tilesThoroughCrowd
-        } else if isThorough, isSeeking || !lost.isEmpty {
-            Self.tilesThoroughAlert
-        } else if isThorough {
-            hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
-        } else if isSeeking {
-            Self.tilesAlert
-        } else if shown == 0 {
-            Self.tilesAlone
-        } else if shown >= Self.crowd {
-            Self.tilesCrowd
-        } else if hasEntered {
-            Self.tilesEntered
-        } else {
-            Self.tilesBeside
-        }
-    }
-
-    /// The numbers of tiles due by this frame, of likely sizes and of smaller ones; per second they are the same at
-    /// every frame rate.
-    private mutating func tilesDue(at seconds: Double) -> (likely: Int, small: Int) {
-        let rate = scanRate(at: seconds)
-        guard let elapsed = elapsed(at: seconds) else { return (firstRuns, Self.maxSmallTiles) }
-        due += elapsed * rate
-        let likely = Int(due)
-        due = min(due - Double(likely), 1)
-        guard let smallScheduler else { return (likely, 0) }
-        smallDue += elapsed * (smallScheduler.isComplete ? rate * Self.smallTilesShare : Self.smallTilesBusy)
-        let small = min(Int(smallDue), Self.maxSmallTiles)
-        smallDue = min(smallDue - Double(small), 1)
-        return (likely, small)
-    }
+    private var lacksSearches: Bool { isThorough && search.lacksSearches }
 
     /// The smallest window of the search for likely sizes, pixels. Which faces are hidden does not depend on a setting.
     private func smallest(_ luma: borrowing LumaView) -> Float {
@@ -479,42 +345,21 @@ public struct Tracker: ~Copyable {
 
     private mutating func prepare(_ luma: borrowing LumaView) {
         detector.landmarkTime = 0
-        hasTooManyCandidates = false
+        candidates.beginFrame()
         let smallest = smallest(luma)
-        if frameSize != (luma.width, luma.height) { restart() }
-        let isRestart = scheduler == nil
-        if isRestart || searchedSize != smallest {
-            searchedSize = smallest
-            scheduler = ScanScheduler(width: luma.width, height: luma.height, smallest: smallest, rolls: Self.rolls)
-            smallScheduler = nil
-        }
-        if isRestart {
-            frameSize = (luma.width, luma.height)
-            motion = FrameMotion(width: luma.width, height: luma.height)
+        if search.width != luma.width || search.height != luma.height { restart() }
+        if !search.hasFrame {
+            search = FrameSearch(width: luma.width, height: luma.height, smallest: smallest, faces: settings.max)
             cats?.restart(width: luma.width, height: luma.height)
             removeAllTracks()
         }
-        if !isThorough {
-            (smallScheduler, turnedScheduler) = (nil, nil)
-            return
-        }
-        if turnedScheduler == nil {
-            // Of tilted faces, the smallest level is not searched.
-            turnedScheduler = ScanScheduler(
-                width: luma.width, height: luma.height, smallest: smallest / ScanScheduler.levelFactor,
-                rolls: Self.turnedRolls)
-        }
-        if smallScheduler == nil {
-            smallScheduler = ScanScheduler(
-                width: luma.width, height: luma.height, smallest: Self.smallestThorough, limit: smallest, rolls: [0])
-        }
+        search.prepare(smallest: smallest, isThorough: isThorough)
     }
 
     /// Drops all state that refers to places in other frames.
     private mutating func removeAllTracks() {
-        refutedPlaces.removeAll(keepingCapacity: true)
+        candidates.removeAll()
         tracks.removeAll(keepingCapacity: true)
-        pendingCandidates.removeAll(keepingCapacity: true)
         lost.removeAll(keepingCapacity: true)
     }
 
@@ -604,49 +449,48 @@ public struct Tracker: ~Copyable {
 
     /// Spends a frame's detector runs on tiles and on candidates in turn. A detection is not examined in the run that
     /// scanned the tile, since that would double the run's cost.
-    private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
-        var left = detectionBudget(at: seconds)
-        let due = tilesDue(at: seconds)
+    private mutating func searchFrame(_ luma: borrowing LumaView, at seconds: Double) {
+        let (situation, elapsed) = (situation(at: seconds), elapsed(at: seconds))
+        var left = budget.runs(situation, elapsed: elapsed)
+        let due = budget.tilesDue(
+            situation, at: seconds, elapsed: elapsed, isSmallComplete: search.isSmallComplete)
         var tiles = min(due.likely, left)
         if isThorough { repeatLargeTiles(luma) }
         var isEntrance = false
         if tiles + due.small > 0 || isNobodyKnown {
-            known.removeAll(keepingCapacity: true)
-            for track in tracks where track.isConfirmed { known.append(track.box) }
-            Self.updateMotion(&motion, &scheduler, &smallScheduler, luma, known)
-            if motion?.share ?? 0 > Self.entrance {
-                if seconds - lastEntrance > Self.entranceDuration && !isFirstPass { entranceBegan = seconds }
-                lastEntrance = seconds
+            if search.recordMotion(luma, besides: tracks) > Self.entrance {
+                if seconds - last.entrance > Self.entranceDuration && !isFirstPass { last.entranceBegan = seconds }
+                last.entrance = seconds
             }
             // Nobody would overlook a large face that comes in.
-            if isThorough, seconds - lastLargeSearch > Self.largeInterval, let tile = scheduler?.searchMovedLarge() {
-                lastLargeSearch = seconds
+            if isThorough, seconds - last.largeSearch > Self.largeInterval, let tile = search.nextMovedLarge() {
+                last.largeSearch = seconds
                 addCandidates(luma, tile)
             }
-            isEntrance = isNobodyKnown && seconds - entranceBegan < Self.entranceDuration
+            isEntrance = isNobodyKnown && seconds - last.entranceBegan < Self.entranceDuration
             if isEntrance { searchEntrance(luma) }
         }
         while left > 0 {
             left -= 1
             isCandidatesTurn.toggle()
             // Until everything was searched once, candidates that were examined before can wait.
-            let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.examinations == 0)
+            let (isFirstPass, isNew) = (isFirstPass, candidates.pending.first?.examinations == 0)
             let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
             if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
-                lastExamination = seconds
-                examine(pendingCandidates.removeFirst(), luma, seconds)
+                last.examination = seconds
+                examine(candidates.takeNext(), luma, seconds)
             } else if tiles > 0, tilesSinceCats >= tilesPerCats, !isFirstPass {
                 tilesSinceCats = 0
                 tiles -= 1
-                Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let tile = Self.advance(&scheduler, known, thorough: isThorough) {
+                search.search(for: &cats, luma, besides: tracks, at: seconds, &nextID)
+            } else if tiles > 0, let tile = search.next(thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
                 addCandidates(luma, tile)
             }
         }
         for _ in 0..<due.small {
-            guard let tile = Self.advance(&smallScheduler, known, thorough: false) else { break }
+            guard let tile = search.nextSmall() else { break }
             addCandidates(luma, tile)
         }
         if isThorough { searchTurned(luma, at: seconds) }
@@ -657,19 +501,16 @@ public struct Tracker: ~Copyable {
 
     /// Searches for large faces again until that was done in several frames, beside the frame's budget.
     private mutating func repeatLargeTiles(_ luma: borrowing LumaView) {
-        for i in 0..<(scheduler?.largeCount ?? 0) {
-            if let tile = scheduler?.repeatLarge(i) { addCandidates(luma, tile) }
+        for i in 0..<search.largeCount {
+            if let tile = search.repeatLarge(i) { addCandidates(luma, tile) }
         }
     }
 
     /// Searches for somebody who comes into an empty room, in one tile of each size, beside the frame's budget. Not for
     /// longer than `entranceDuration`: trees move all day.
     private mutating func searchEntrance(_ luma: borrowing LumaView) {
-        for level in 0..<(scheduler?.levels.count ?? 0) {
-            if let tile = scheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
-        }
-        for level in 0..<(smallScheduler?.levels.count ?? 0) {
-            if let tile = smallScheduler?.searchMoved(level: level) { addCandidates(luma, tile) }
+        for level in 0..<search.levelCount {
+            if let tile = search.nextMoved(level: level) { addCandidates(luma, tile) }
         }
     }
 
@@ -678,7 +519,7 @@ public struct Tracker: ~Copyable {
         guard !isFirstPass, isNobodyKnown else { return }
         let tiles = elapsed(at: seconds).map { Int(($0 * Self.turnedPerSecond).rounded()) } ?? 0
         for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
-            guard let tile = turnedScheduler?.searchTwice() else { return }
+            guard let tile = search.nextTurned() else { return }
             addCandidates(luma, tile)
         }
     }
@@ -688,11 +529,11 @@ public struct Tracker: ~Copyable {
     /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {
         // Another examination of the same frame has the same result.
-        if isThorough, pendingCandidates.first?.lastExamined == seconds { return false }
-        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.entranceDuration {
-            return !pendingCandidates.isEmpty
+        if isThorough, candidates.pending.first?.lastExamined == seconds { return false }
+        if candidates.pending.isEmpty || isFirstPass || seconds - last.entrance < Self.entranceDuration {
+            return !candidates.pending.isEmpty
         }
-        return seconds - lastExamination >= Self.calmInterval || isNobodyKnown
+        return seconds - last.examination >= Self.calmInterval || isNobodyKnown
     }
 
     /// The maximum number of candidates. A photo has as many as faces, since all of them are covered.
@@ -708,16 +549,7 @@ public struct Tracker: ~Copyable {
 
     /// Adds a detection as a candidate, unless a track or candidate covers it.
     private mutating func addCandidate(_ detection: Detection) {
-        if isTracked(detection) || pendingCandidates.contains(where: { $0.covers(detection) }) { return }
-        if pendingCandidates.count >= maxCandidates {
-            // The candidate that is nearest to being refuted makes room.
-            let least = pendingCandidates.indices.max { pendingCandidates[$0] < pendingCandidates[$1] }
-            if let least {
-                if pendingCandidates[least].rejections == 0 { hasTooManyCandidates = true }
-                pendingCandidates.remove(at: least)
-            }
-        }
-        pendingCandidates.insert(Candidate(detection: detection), at: 0)
+        if !isTracked(detection) { candidates.add(detection, max: maxCandidates) }
     }
 
     /// Whether a detection is on a face that is tracked as a whole.
@@ -725,47 +557,11 @@ public struct Tracker: ~Copyable {
         tracks.contains { $0.covers(detection) && !$0.mayBePart(of: detection) }
     }
 
-    private static func searchCats(
-        _ cats: inout CatDetector?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?,
-        _ known: borrowing [Rect],
-        besides people: [Track], at seconds: Double, _ nextID: inout Int
-    ) {
-        switch motion {
-        case .some(let motion):
-            cats?.search(luma, motion, known: known.span, besides: people, at: seconds, &nextID)
-        case nil: break
-        }
-    }
-
-    private static func updateMotion(
-        _ motion: inout FrameMotion?, _ scheduler: inout ScanScheduler?, _ small: inout ScanScheduler?,
-        _ luma: borrowing LumaView, _ known: borrowing [Rect]
-    ) {
-        motion?.update(luma, known: known.span)
-        switch motion {
-        case .some(let motion):
-            scheduler?.record(motion)
-            small?.record(motion)
-        case nil: break
-        }
-    }
-
-    private static func advance(
-        _ scheduler: inout ScanScheduler?, _ known: borrowing [Rect], thorough: Bool
-    ) -> PatchTransform? {
-        scheduler?.advance(known: known.span, thorough: thorough)
-    }
-
-    /// The index of the next candidate that is covered and was not examined in this frame.
-    private func nextCandidate(at seconds: Double) -> Int? {
-        pendingCandidates.firstIndex { $0.lastExamined < seconds && !isRefutedPlace($0.detection, at: seconds) }
-    }
-
     /// Examines candidates that were not examined in this frame yet, up to `thoroughRuns`.
     private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         for _ in 0..<Self.thoroughRuns {
-            guard let next = nextCandidate(at: seconds) else { return }
-            examine(pendingCandidates.remove(at: next), luma, seconds)
+            guard let next = candidates.takeUnexamined(at: seconds) else { return }
+            examine(next, luma, seconds)
         }
     }
 
@@ -782,9 +578,9 @@ public struct Tracker: ~Copyable {
         candidate.record(logOdds, at: seconds, lacksRoom: isThorough && tracks.count == settings.max)
         if candidate.frames == 1, isThorough { examinePrevious(&candidate) }
         if !candidate.isRefuted(thorough: isThorough) {
-            pendingCandidates.append(candidate)
+            candidates.putBack(candidate)
         } else if isThorough {
-            markRefuted(candidate.detection, at: seconds)
+            candidates.markRefuted(candidate.detection, at: seconds)
         }
     }
 
@@ -802,17 +598,6 @@ public struct Tracker: ~Copyable {
     private mutating func logOdds(_ luma: borrowing LumaView, near detection: Detection) -> Float? {
         let seen = detector.detect(luma, near: detection.pair, maxOffset: Self.candidateMaxOffset)
         return detector.fit(luma, at: seen ?? detection).map { detector.logOdds(luma, $0) }
-    }
-
-    /// Records that a candidate is not a face.
-    private mutating func markRefuted(_ detection: Detection, at seconds: Double) {
-        refutedPlaces.removeAll { seconds - $0.time > Self.refutedDuration || $0.isAt(detection) }
-        if refutedPlaces.count == Self.maxRefutedPlaces { refutedPlaces.removeFirst() }
-        refutedPlaces.append(RefutedPlace(detection: detection, time: seconds))
-    }
-
-    private func isRefutedPlace(_ detection: Detection, at seconds: Double) -> Bool {
-        refutedPlaces.contains { seconds - $0.time <= Self.refutedDuration && $0.isAt(detection) }
     }
 
     /// Turns a detection into a track if its log-odds are high enough. Of two detections on one new face, keeps the
@@ -864,8 +649,21 @@ public struct Tracker: ~Copyable {
         candidateHeads.removeAll(keepingCapacity: true)
         guard isThorough else { return }
         for track in tracks where !track.isConfirmed { candidateHeads.append(track.detection.head) }
-        for candidate in pendingCandidates where !isRefutedPlace(candidate.detection, at: seconds) {
-            candidateHeads.append(candidate.detection.head)
-        }
+        candidates.appendHeads(to: &candidateHeads, at: seconds)
     }
+}
+
+/// When things last happened while searching, seconds.
+private struct LastTimes {
+    /// Something other than a known face moved, and that began after a calm time.
+    var (entrance, entranceBegan) = (longAgo, longAgo)
+    /// A candidate was examined.
+    var examination = longAgo
+    /// All searches were repeated because the scene had changed slowly.
+    var repetition = longAgo
+    /// A tile of large faces was searched because something had moved in it.
+    var largeSearch = longAgo
+
+    /// A time before the first frame's by more than any interval that counts.
+    private static let longAgo = -10.0
 }

@@ -237,7 +237,7 @@ import Testing
             }
             // Not those that were rejected already.
             guard isCovered(Point(332, 226), by: tracker), tracker.faces.isEmpty,
-                tracker.pendingCandidates.allSatisfy({ $0.rejections == 0 })
+                tracker.candidates.pending.allSatisfy({ $0.rejections == 0 })
             else { continue }
             tested += 1
             for later in 0..<3 { tracker.update(empty.view.luma, at: Double(number + later) / 30) }

@@ -88,7 +88,11 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
         old.update(frame.view.luma, at: Double(number) / 30)
         fresh.update(frame.view.luma, at: Double(number) / 30)
     }
-    let (oldRate, freshRate) = (old.scanRate(at: 5), fresh.scanRate(at: 5))
+    func rate(_ tracker: borrowing Tracker) -> Double {
+        var budget = tracker.budget
+        return budget.scanRate(tracker.situation(at: 5), at: 5)
+    }
+    let (oldRate, freshRate) = (rate(old), rate(fresh))
     #expect(oldRate == freshRate)
 }
 
