@@ -3,11 +3,13 @@
 
     hands.py clear GUISE DATA            per clip: the share of a face without a hand that is taken for one
     hands.py drawn GUISE DATA FOLDER     makes clips with drawn arms, and tells how much of them is seen, and what else
+    hands.py mugs GUISE DATA FOLDER      the same with mugs that are held before the mouth
 
 A mask that is one green plate over the head and all around it is put on; what is not green there was taken for a hand.
 Drawn arms have the colour of the person's own cheeks, shaded as a cylinder is, and a fist with dark lines between the
-fingers; each comes in from below or from a side, stays at chin, mouth, cheek or forehead, and leaves. Clips are in
-five folds by person; the worst is told beside the mean. Needs numpy, opencv-python-headless and ffmpeg.
+fingers; each comes in from below or from a side, stays at chin, mouth, cheek or forehead, and leaves. Mugs are shaded
+cylinders of six colours in a fist. Clips are in five folds by person; the worst is told beside the mean. Needs numpy,
+opencv-python-headless and ffmpeg.
 """
 import json
 import os
@@ -25,6 +27,11 @@ PLATE = (-2.7, -2.95, 2.7, 3.9)
 HANDS = {"asl_bird": None, "asl_brother": None, "asl_help": None, "asl_learn": None, "clm_cap12": (1060, 1337)}
 # Where an arm comes to rest, in eye distances from the point between the eyes, and where from.
 RESTS = [((0, 1.9), (-1.6, 4.5)), ((0.1, 1.1), (1.8, 4.5)), ((-0.9, 0.7), (-3.5, 3.0)), ((0.5, -0.6), (3.5, 2.0))]
+# Where a fist with a mug comes to rest, and where from; the mug's middle beside the fist, half its width and height; and
+# its colours, as blue, green and red.
+SIPS = [((0.75, 1.35), (1.8, 4.5)), ((-0.75, 1.35), (-1.6, 4.5))]
+MUG, MUG_SIZE = (-0.75, -0.15), (0.55, 0.6)
+MUG_COLORS = [(225, 228, 230), (120, 60, 30), (40, 35, 190), (40, 40, 42), (90, 140, 60), (130, 190, 235)]
 # Frames until the arm comes, while it moves, and while it rests.
 WAIT, MOVE, REST = 45, 12, 30
 
@@ -149,7 +156,25 @@ def draw_arm(frame, face, rest, start, part, noise):
     return inside > 0.5
 
 
-def drawn(guise, data, folder):
+def draw_mug(frame, face, rest, start, part, color, noise):
+    """Draws a mug beside the fist of an arm that `draw_arm` has drawn. Returns where it is."""
+    origin, across, down = head(face)
+    size = np.hypot(*across)
+    start, rest = np.array(start, float), np.array(rest, float)
+    tip = start * 1.6 + (rest - start * 1.6) * part
+    middle = tip + np.array(MUG) * (1 if rest[0] > 0 else -1, 1)
+    center = origin + across * middle[0] + down * middle[1]
+    ys, xs = np.mgrid[0:frame.shape[0], 0:frame.shape[1]]
+    d = np.stack([xs - center[0], ys - center[1]], -1)
+    x, y = d @ across / size**2 / MUG_SIZE[0], d @ down / size**2 / MUG_SIZE[1]
+    inside = np.clip((1 - np.maximum(np.abs(x), np.abs(y))) * size * 0.5, 0, 1)
+    shade = 1.02 - 0.4 * np.clip(x * x, 0, 1) + 0.08 * np.clip(-x, -1, 1)
+    mug = np.array(color) * shade[..., None] + noise.normal(0, 2, frame.shape)
+    frame[:] = np.clip(frame * (1 - inside[..., None]) + mug * inside[..., None], 0, 255).astype(np.uint8)
+    return inside > 0.5
+
+
+def drawn(guise, data, folder, with_mugs=False):
     folder.mkdir(exist_ok=True)
     names = [item["name"] for item in json.loads((data / "index.json").read_text())
              if item["type"] == "video" and item["kind"] == "face" and item["faces"] == 1
@@ -163,8 +188,10 @@ def drawn(guise, data, folder):
             tracked = subprocess.run([guise, "track", str(source), "--json"], check=True, capture_output=True,
                                      text=True).stdout
             faces = [json.loads(line)["faces"] for line in tracked.splitlines()]
-            rest, start = RESTS[number % len(RESTS)]
+            rests = SIPS if with_mugs else RESTS
+            rest, start = rests[number % len(rests)]
             noise, arms, clip = np.random.default_rng(number), [], folder / (source.stem + ".mp4")
+            mugs = {}
             writer = None
             for time, frame in enumerate(frames(source)):
                 if time >= WAIT + 2 * MOVE + REST + 15 or time >= len(faces) or not faces[time]:
@@ -172,6 +199,10 @@ def drawn(guise, data, folder):
                 face = faces[time][0]
                 part = min(1, max(0, min((time - WAIT) / MOVE, (WAIT + 2 * MOVE + REST - time) / MOVE)))
                 arms.append(draw_arm(frame, face, rest, start, part, noise) if part > 0 else None)
+                if part > 0 and with_mugs:
+                    color = MUG_COLORS[number % len(MUG_COLORS)]
+                    mugs[time] = draw_mug(frame, face, rest, start, part, color, noise)
+                    arms[-1] |= mugs[time]
                 if writer is None:
                     size = f"{frame.shape[1]}x{frame.shape[0]}"
                     writer = subprocess.Popen(
@@ -183,7 +214,7 @@ def drawn(guise, data, folder):
                 continue
             writer.communicate()
             output, found = dressed(guise, clip, settings)
-            counts = np.zeros(4)
+            counts = np.zeros(6)
             for time, (frame, people) in enumerate(zip(frames(output), found)):
                 if time >= len(arms) or not people or people[0]["state"] != "tracked":
                     continue
@@ -195,17 +226,24 @@ def drawn(guise, data, folder):
                 plate, out = plate > 0, left_out(frame)
                 arm = arms[time]
                 arm = np.zeros_like(plate) if arm is None else arm[:frame.shape[0], :frame.shape[1]]
-                counts += [(arm & plate & out).sum(), (arm & plate).sum(), (plate & ~arm & out).sum(),
-                           (plate & ~arm).sum()]
+                counts[:4] += [(arm & plate & out).sum(), (arm & plate).sum(), (plate & ~arm & out).sum(),
+                               (plate & ~arm).sum()]
+                if time in mugs:
+                    mug = mugs[time][:frame.shape[0], :frame.shape[1]] & hull(people[0], frame.shape)
+                    counts[4:] += [(mug & out).sum(), mug.sum()]
             if counts[1] == 0:
                 continue
             seen, wrong = counts[0] / counts[1], counts[2] / counts[3]
-            folds[number % 5].append((seen, wrong))
-            print(f"{source.stem:52} arm seen {100 * seen:5.1f} %, other left out {100 * wrong:5.2f} %", flush=True)
+            mug = counts[4] / max(counts[5], 1)
+            folds[number % 5].append((seen, wrong, mug))
+            print(f"{source.stem:52} arm seen {100 * seen:5.1f} %, other left out {100 * wrong:5.2f} %"
+                  + (f", mug before the face {100 * mug:5.1f} %" if with_mugs else ""), flush=True)
     means = [np.mean(fold, 0) for fold in folds if fold]
     mean = np.mean([row for fold in folds for row in fold], 0)
     print(f"mean: {100 * mean[0]:.1f} % of the arm seen, {100 * mean[1]:.2f} % of the rest left out; worst fold "
           f"{100 * min(fold[0] for fold in means):.1f} %, {100 * max(fold[1] for fold in means):.2f} %")
+    if with_mugs:
+        print(f"mugs before the face: {100 * mean[2]:.1f} %, worst fold {100 * min(fold[2] for fold in means):.1f} %")
 
 
 if __name__ == "__main__":
@@ -213,5 +251,7 @@ if __name__ == "__main__":
         clear(sys.argv[2], Path(sys.argv[3]))
     elif sys.argv[1:2] == ["drawn"] and len(sys.argv) == 5:
         drawn(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+    elif sys.argv[1:2] == ["mugs"] and len(sys.argv) == 5:
+        drawn(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), with_mugs=True)
     else:
         sys.exit(__doc__)

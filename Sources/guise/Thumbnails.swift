@@ -25,7 +25,7 @@ final class Thumbnails: Sendable {
         var jpeg: [UInt8]
     }
 
-    /// The faces. Only the worker's thread uses them.
+    /// The faces. Only the worker's thread makes them.
     private struct PreviewSubjects: ~Copyable {
         var sample: Subject?
         var mine: Subject?
@@ -79,6 +79,8 @@ final class Thumbnails: Sendable {
     /// - Throws: `RequestError` for a mask that does not exist or a face that was not stored, `Problem` for a broken
     ///   mask.
     func picture(of masks: [MaskSelection], on face: PageFace) async throws -> [UInt8] {
+        // What was drawn before need not wait for what another client has asked for.
+        if let drawn = drawn(try request(masks, face)) { return drawn }
         let jpeg = try await worker.run { [self] in try draw(masks, face) }
         guard let jpeg else { throw RequestError(.notNow, "too many thumbnails at once; try again") }
         return jpeg
@@ -100,20 +102,41 @@ final class Thumbnails: Sendable {
         return count
     }
 
-    // MARK: - on the worker's thread
-
-    private func draw(_ selections: [MaskSelection], _ face: PageFace) throws -> [UInt8] {
+    /// The key of a thumbnail, and the versions of its masks' files.
+    /// - Throws: `RequestError` for a mask that does not exist or a face that was not stored.
+    private func request(_ selections: [MaskSelection], _ face: PageFace) throws -> (key: Key, files: [FileVersion]) {
         let library = context.library
         for selection in selections where !library.names.contains(selection.mask) {
             let hint = nearest(to: selection.mask, among: library.names).map { "; did you mean '\($0)'?" } ?? ""
             throw RequestError(.unknownMask, "no mask '\(brief(selection.mask))'\(hint)")
         }
-        let masks = JSON(selections.map(\.setting)).text
-        let key = Key(masks: masks, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
-        let fileVersions = selections.flatMap { library.fileVersions(of: $0.mask) }
-        // Before the caches, because there may be no face of the user's own.
-        if face == .mine { _ = try subject(face) }
-        if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
+        if face == .mine { _ = try ownSubject() }
+        let key = Key(
+            masks: JSON(selections.map(\.setting)).text, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
+        return (key, selections.flatMap { library.fileVersions(of: $0.mask) })
+    }
+
+    /// A thumbnail that was drawn before; nil if there is none, or if a mask has changed since.
+    private func drawn(_ request: (key: Key, files: [FileVersion])) -> [UInt8]? {
+        pictures.withLock { pictures in
+            pictures[request.key].flatMap { $0.fileVersions == request.files ? $0.jpeg : nil }
+        }
+    }
+
+    private func ownSubject() throws -> Subject {
+        guard let mine = subjects.withLock({ $0.mine }) else {
+            throw RequestError(.notNow, "your own face has not been stored yet")
+        }
+        return mine
+    }
+
+    // MARK: - on the worker's thread
+
+    private func draw(_ selections: [MaskSelection], _ face: PageFace) throws -> [UInt8] {
+        let library = context.library
+        let request = try request(selections, face)
+        let (key, fileVersions) = request
+        if let drawn = drawn(request) { return drawn }
         let isStored = face == .sample && selections.count == 1 && selections[0] == MaskSelection(selections[0].mask)
         if isStored, let jpeg = cache.read(selections[0].mask, fileVersions) {
             return keep(jpeg, as: key, fileVersions)
@@ -128,7 +151,7 @@ final class Thumbnails: Sendable {
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks(loaded) { drawn = encoder.encode($0.view) }
-        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of \(masks)") }
+        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of \(key.masks)") }
         if isStored { cache.write(jpeg, of: selections[0].mask, fileVersions) }
         return keep(jpeg, as: key, fileVersions)
     }
@@ -160,11 +183,7 @@ final class Thumbnails: Sendable {
 
     private func subject(_ face: PageFace) throws -> Subject {
         switch face {
-        case .mine:
-            guard let mine = subjects.withLock({ $0.mine }) else {
-                throw RequestError(.notNow, "your own face has not been stored yet")
-            }
-            return mine
+        case .mine: return try ownSubject()
         case .sample:
             if let known = subjects.withLock({ $0.sample }) { return known }
             let file = context.paths.sample

@@ -18,6 +18,10 @@ private struct Portrait {
     var half: Float = 55
     /// Where the tip of the arm is; its elbow is at the lower left. Nil: none.
     var arm: Point?
+    /// The middle of a mug of this colour; nil: none.
+    var mug: (middle: Point, color: SIMD3<UInt8>)?
+    /// What the light adds to every colour.
+    var light = SIMD3<Int>.zero
 
     static let scale: Float = 50
 
@@ -37,7 +41,13 @@ private struct Portrait {
         return (p - arm - along * way).length < 22
     }
 
+    func isMug(_ p: Point) -> Bool {
+        guard let mug else { return false }
+        return abs(p.x - mug.middle.x) < 28 && abs(p.y - mug.middle.y) < 30
+    }
+
     private func color(_ p: Point) -> SIMD3<UInt8> {
+        if let mug, isMug(p) { return mug.color }
         if isArm(p) { return SIMD3(skin.x - 35, skin.y, skin.z) }
         let d = p - place
         let isEye = abs(abs(d.x) - 25) < 10 && abs(d.y) < 5
@@ -57,7 +67,8 @@ private struct Portrait {
         var bytes = frame.mutableBytes
         for y in 0..<layout.height {
             for x in 0..<layout.width {
-                let color = color(Point(Float(x), Float(y)))
+                let color = SIMD3<UInt8>(
+                    clamping: SIMD3<Int>(truncatingIfNeeded: color(Point(Float(x), Float(y)))) &+ light)
                 bytes[layout.luma.offset + y * layout.luma.stride + x] = color.x
                 guard let chroma, x % 2 == 0, y % 2 == 0 else { continue }
                 bytes[chroma.u.offset + y / 2 * chroma.u.stride + x / 2] = color.y
@@ -94,7 +105,7 @@ private struct Watch {
                 let p = segmenter.grid.point(x, y)
                 guard p.x >= 0, p.y >= 0, p.x < 639, p.y < 479 else { continue }
                 let isFound = segmenter.hand.contains(x, y)
-                if portrait.isArm(p) {
+                if portrait.isArm(p) || portrait.isMug(p) {
                     all += 1
                     hits += isFound ? 1 : 0
                 } else if isFound {
@@ -132,6 +143,38 @@ struct HandSegmenterTests {
         #expect(late.found(of: portrait).share > 0.6, "after 150 frames")
         early.look(at: portrait, frames: 60)
         #expect(early.segmenter.hand.isEmpty, "a scarf of that colour looks the same")
+    }
+
+    @Test(arguments: [SIMD3<UInt8>(210, 128, 128), [60, 150, 110], [120, 110, 110]], [Point(300, 290), nil])
+    func `a mug before the mouth is found, whether the hand that holds it is seen or not`(
+        color: SIMD3<UInt8>, arm: Point?
+    ) {
+        var watch = Watch()
+        watch.look(at: Portrait(), frames: 40)
+        var portrait = Portrait()
+        (portrait.arm, portrait.mug) = (arm, (Point(322, 262), color))
+        watch.look(at: portrait, frames: 3)
+        let found = watch.found(of: portrait)
+        print("mug of \(color), arm \(String(describing: arm)): \(found)")
+        #expect(found.share > 0.6)
+        #expect(found.others < 60, "its outline by a cell")
+        watch.look(at: Portrait())
+        #expect(watch.segmenter.hand.isEmpty, "gone with the mug")
+    }
+
+    @Test(arguments: [SIMD3(-90, 0, 0), [60, -5, 5], [-10, 35, -30], [-30, -20, -30], [20, -30, 25]])
+    func `light that changes at once is no hand, and hands are found in it soon`(light: SIMD3<Int>) {
+        var watch = Watch()
+        watch.look(at: Portrait(), frames: 40)
+        var portrait = Portrait()
+        portrait.light = light
+        for frame in 0..<60 {
+            watch.look(at: portrait)
+            #expect(watch.segmenter.hand.isEmpty, "frame \(frame)")
+        }
+        portrait.arm = Point(300, 300)
+        watch.look(at: portrait, frames: 3)
+        #expect(watch.found(of: portrait).share > 0.5)
     }
 
     @Test func `a hand is found before a wall of the same colour that is brighter`() {

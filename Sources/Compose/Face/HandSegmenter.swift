@@ -26,6 +26,8 @@ struct HandSegmenter: Sendable {
     private var sinceLearning: Float = 0
     /// The cells that usually are skin, and with those beside them: the face's edge moves a little over the cells.
     private var (usualSkin, nearSkin) = (CellSet(), CellSet())
+    /// The usual share of cells of the forehead and the cheeks that look as usual; 0 where hair covers them.
+    private var usualFamiliar = SIMD2<Float>.zero
     /// The head's usual yaw and pitch, degrees.
     private var usualTurn = SIMD2<Float>.zero
     /// By how much the face is brighter than usual, as a logarithm.
@@ -56,6 +58,13 @@ struct HandSegmenter: Sendable {
     /// The share of time in which a cell is skin, from which on nothing there is a hand, and from which on it may be a
     /// part of the face.
     private static let (rare, seldom): (Float, Float) = (0.4, 0.3)
+    /// The share of time in which a cell is skin, from which on anything else there is held by the hand.
+    private static let always: Float = 0.8
+    /// How much chroma, relative to the skin's, and luma, as a logarithm, vary in one light; and the part of the usual
+    /// share of familiar cells below which the light has changed.
+    private static let (otherLight, leastFamiliar): (Float, Float) = (0.3, 0.4)
+    /// The fewest cells of what is held before a face.
+    private static let fewestHeld = 30
     /// Degrees of yaw and pitch by which a head looks other than usual, with skin where hair or the room was.
     private static let turned: SIMD2<Float> = [12, 15]
     /// The outline of the features, grown so much, in which skin is the face's own.
@@ -86,9 +95,9 @@ struct HandSegmenter: Sendable {
         x * x / (1.6 * 1.6) + (y - 0.3) * (y - 0.3) / (2.4 * 2.4) < 1 || (abs(x) < 1.3 && y > 1)
     }
     /// Forehead and cheeks.
-    private static let cheeks = CellSet { x, y in
-        (abs(abs(x) - 0.55) < 0.25 && abs(y - 0.75) < 0.3) || (abs(x) < 0.4 && abs(y + 0.55) < 0.2)
-    }
+    private static let cheeks = CellSet { x, y in abs(abs(x) - 0.55) < 0.25 && abs(y - 0.75) < 0.3 }
+    private static let forehead = CellSet { x, y in abs(x) < 0.4 && abs(y + 0.55) < 0.2 }
+    private static let bareParts = cheeks.union(forehead)
 
     init() {
         let cells = Array(repeating: Float(0), count: CellSet.columns * CellSet.rows)
@@ -99,7 +108,13 @@ struct HandSegmenter: Sendable {
 
     /// Begins with another face.
     mutating func start(_ id: Int) {
-        (self.id, frames, sinceLearning, skin) = (id, 0, 0, SkinKey())
+        self.id = id
+        startAnew()
+    }
+
+    /// Forgets all that was learnt.
+    private mutating func startAnew() {
+        (frames, sinceLearning, skin) = (0, 0, SkinKey())
         clear()
     }
 
@@ -130,7 +145,8 @@ struct HandSegmenter: Sendable {
         let turn = SIMD2(pose.yaw, pose.pitch)
         if frames == 0 { usualTurn = turn }
         sinceLearning += elapsed.frame
-        if frames == 0 || isRoomNew { updateSkin(pixels, elapsed: elapsed.room) }
+        if learns, isRoomNew, hasOtherLight(pixels) { startAnew() }
+        if frames == 0 || isRoomNew, let color = skinColor(pixels) { skin.update(color, elapsed: elapsed.room) }
         guard skin.isSound else { return }
         let isDue = learns && (isRoomNew || frames < Self.knownFrames)
         guard isDue || hadHand || mayContainHand(pixels) else {
@@ -147,30 +163,36 @@ struct HandSegmenter: Sendable {
         // A head may turn further behind a hand that is there already.
         let (apart, most) = (turn - usualTurn, hadHand ? Self.turned * 1.5 : Self.turned)
         if frames >= Self.knownFrames, abs(apart.x) < most.x, abs(apart.y) < most.y {
-            beside = findBeside(likely, HeadOutline(features: face), pixels.width, pixels.height)
+            beside = findBeside(likely, HeadOutline(features: face), pixels.width, pixels.height).union(held)
         }
+        if !beside.isEmpty, hasOtherLight(pixels) { return startAnew() }
         if !beside.isEmpty {
             hand = extended(beside)
             fringe = hand.dilated().subtracting(hand).intersection(unusual)
         }
         guard learns else { return }
         if isDue || !hand.isEmpty { learn(turn) }
+        if hand.isEmpty, frames == 0 || isRoomNew {
+            let familiar = SIMD2(familiarShare(Self.forehead, pixels), familiarShare(Self.cheeks, pixels))
+            usualFamiliar += (familiar - usualFamiliar) * (frames == 0 ? 1 : min(1, elapsed.room / Self.time))
+        }
         if frames == 0 || isRoomNew { learnRoom(pixels, elapsed: elapsed.room) }
         frames += 1
     }
 
-    /// Follows the skin's colour: the mean of the forehead's and cheeks' middle half by luma, without hair and shine.
-    private mutating func updateSkin(_ pixels: borrowing PixelReader, elapsed: Float) {
+    /// The skin's luma, U and V: the mean of the forehead's and cheeks' middle half by luma, without hair and shine; nil
+    /// if too little of them is in the frame.
+    private func skinColor(_ pixels: borrowing PixelReader) -> SIMD3<Float>? {
         var levels: [64 of UInt16] = .init(repeating: 0)
         var count = 0
-        for y in 0..<CellSet.rows where Self.cheeks[y] != 0 {
-            for x in 0..<CellSet.columns where Self.cheeks.contains(x, y) {
+        for y in 0..<CellSet.rows where Self.bareParts[y] != 0 {
+            for x in 0..<CellSet.columns where Self.bareParts.contains(x, y) {
                 guard let pixel = pixel(pixels, x, y) else { continue }
                 levels[pixel.luma >> 2] += 1
                 count += 1
             }
         }
-        guard count >= 8 else { return }
+        guard count >= 8 else { return nil }
         var (low, high, sum) = (0, 63, 0)
         for i in 0..<64 {
             sum += Int(levels[i])
@@ -178,8 +200,8 @@ struct HandSegmenter: Sendable {
             if sum < count * 3 / 4 { high = i + 1 }
         }
         var (mean, weight) = (SIMD3<Float>.zero, Float(0))
-        for y in 0..<CellSet.rows where Self.cheeks[y] != 0 {
-            for x in 0..<CellSet.columns where Self.cheeks.contains(x, y) {
+        for y in 0..<CellSet.rows where Self.bareParts[y] != 0 {
+            for x in 0..<CellSet.columns where Self.bareParts.contains(x, y) {
                 guard let pixel = pixel(pixels, x, y), (low...max(low, high)).contains(pixel.luma >> 2) else {
                     continue
                 }
@@ -187,7 +209,29 @@ struct HandSegmenter: Sendable {
                 weight += 1
             }
         }
-        if weight > 0 { skin.update(mean / weight, elapsed: elapsed) }
+        return weight > 0 ? mean / weight : nil
+    }
+
+    /// The share of cells whose colour is close to the skin's, and whose luma is not far from the cell's usual.
+    private func familiarShare(_ cells: CellSet, _ pixels: borrowing PixelReader) -> Float {
+        var (familiar, count) = (0, 0)
+        for y in 0..<CellSet.rows where cells[y] != 0 {
+            for x in 0..<CellSet.columns where cells.contains(x, y) {
+                guard let pixel = pixel(pixels, x, y) else { continue }
+                count += 1
+                let level = Self.logarithms[4 * pixel.luma]
+                let isUsual = abs(level - light[y * CellSet.columns + x]) < Self.otherLight
+                if isUsual, skin.distance(Float(pixel.luma), pixel.chroma) < Self.otherLight { familiar += 1 }
+            }
+        }
+        return count >= 4 ? Float(familiar) / Float(count) : 0
+    }
+
+    /// Whether neither forehead nor cheeks look as usual. No hand covers both.
+    private func hasOtherLight(_ pixels: borrowing PixelReader) -> Bool {
+        guard frames > 0 else { return false }
+        let now = SIMD2(familiarShare(Self.forehead, pixels), familiarShare(Self.cheeks, pixels))
+        return all(now .<= usualFamiliar * Self.leastFamiliar)
     }
 
     /// The pixel in the middle of a cell; nil outside of the frame.
@@ -212,18 +256,25 @@ struct HandSegmenter: Sendable {
     /// Whether the frame may contain a hand, by one of eight cells, which is all that most frames need. They are others
     /// in the next frame.
     private func mayContainHand(_ pixels: borrowing PixelReader) -> Bool {
-        var count = 0
+        var (count, held) = (0, 0)
         for y in stride(from: frames % 2 * 2, to: CellSet.rows, by: 4) {
-            for x in stride(from: y / 4 % 2, to: CellSet.columns, by: 2)
-            where !(nearSkin.contains(x, y) && Self.nearHead.contains(x, y)) {
-                guard let cell = look(pixels, x, y), cell.skin > 0.5 else { continue }
+            for x in stride(from: y / 4 % 2, to: CellSet.columns, by: 2) {
+                let isFace = Self.face.contains(x, y)
+                guard isFace || !(nearSkin.contains(x, y) && Self.nearHead.contains(x, y)),
+                    let cell = look(pixels, x, y)
+                else { continue }
+                if isFace {
+                    if isOther(y * CellSet.columns + x, cell.skin) { held += 1 }
+                    continue
+                }
+                guard cell.skin > 0.5 else { continue }
                 let level = Self.logarithms[cell.sum]
                 if !isUsual(level, x, y, nearSkin), !isRoom(grid.point(x, y), level, pixels.width, pixels.height) {
                     count += 1
                 }
             }
         }
-        return count > Self.fewest / 8
+        return count > Self.fewest / 8 || held > Self.fewestHeld / 8
     }
 
     /// Whether a cell with the colour of skin is what the head usually shows there: near the head any skin is, and
@@ -278,6 +329,24 @@ struct HandSegmenter: Sendable {
         return found.count > Self.most ? CellSet() : found
     }
 
+    /// What is before the face and is no skin, such as a mug, if it is large enough; nothing if most of the face is:
+    /// then the light has changed.
+    private var held: CellSet {
+        var (other, count) = (CellSet(), 0)
+        for y in 0..<CellSet.rows where Self.face[y] != 0 {
+            for x in 0..<CellSet.columns where Self.face.contains(x, y) {
+                let i = y * CellSet.columns + x
+                if usual[i] > Self.always { count += 1 }
+                if isOther(i, seen[i]) { other.insert(x, y) }
+            }
+        }
+        let found = other.opened().parts(of: Self.fewestHeld)
+        return found.count > count * 3 / 5 ? CellSet() : found
+    }
+
+    /// Whether a cell that usually is skin is something else.
+    private func isOther(_ i: Int, _ skin: Float) -> Bool { usual[i] > Self.always && skin < 1 - Self.always }
+
     /// The hand beside the face and what is connected to it before the face.
     private func extended(_ beside: CellSet) -> CellSet {
         var differs = CellSet()
@@ -288,7 +357,9 @@ struct HandSegmenter: Sendable {
                 let isSkinPart = Self.skinParts.contains(x, y)
                 guard wasSkin ? isSkin || isSkinPart : isSkin else { continue }
                 let least = isSkin && isSkinPart ? Self.skinDifference : Self.difference
-                if !wasSkin || change(i) > max(least, Self.unusualChange * changes[i]) { differs.insert(x, y) }
+                if !wasSkin || isOther(i, seen[i]) || change(i) > max(least, Self.unusualChange * changes[i]) {
+                    differs.insert(x, y)
+                }
             }
         }
         let grown = beside.grown(within: differs.closed(by: 1).union(beside), steps: Self.reach)

@@ -37,12 +37,20 @@ struct SkinKey: Sendable {
     ///   - chroma: U and V relative to neutral, full range.
     @inline(__always)
     func likelihood(_ luma: Float, _ chroma: SIMD2<Float>) -> Float {
-        let ratio = max(luma - Self.black, 2) / max(color.x - Self.black, 10)
-        let shade = min(max(ratio, Self.shades.lowerBound), Self.shades.upperBound)
-        let d = chroma - SIMD2(color.y, color.z) * shade
-        let distance = (d.x * d.x + d.y * d.y).squareRoot() / max(saturation, Self.leastSaturation)
-        let near = (Self.farthest - distance) / Self.slope
+        let ratio = ratio(luma)
+        let near = (Self.farthest - distance(luma, chroma)) / Self.slope
         let lit = min((ratio - Self.darkest) / Self.darkRamp, (Self.brightest - ratio) / Self.brightRamp)
         return max(0, min(1, near)) * max(0, min(1, lit))
     }
+
+    /// The distance of a colour's chroma from this skin's, as lit, relative to the skin's.
+    @inline(__always)
+    func distance(_ luma: Float, _ chroma: SIMD2<Float>) -> Float {
+        let shade = min(max(ratio(luma), Self.shades.lowerBound), Self.shades.upperBound)
+        let d = chroma - SIMD2(color.y, color.z) * shade
+        return (d.x * d.x + d.y * d.y).squareRoot() / max(saturation, Self.leastSaturation)
+    }
+
+    @inline(__always)
+    private func ratio(_ luma: Float) -> Float { max(luma - Self.black, 2) / max(color.x - Self.black, 10) }
 }
