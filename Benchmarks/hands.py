@@ -27,8 +27,8 @@ PLATE = (-2.7, -2.95, 2.7, 3.9)
 HANDS = {"asl_bird": None, "asl_brother": None, "asl_help": None, "asl_learn": None, "clm_cap12": (1060, 1337)}
 # Where an arm comes to rest, in eye distances from the point between the eyes, and where from.
 RESTS = [((0, 1.9), (-1.6, 4.5)), ((0.1, 1.1), (1.8, 4.5)), ((-0.9, 0.7), (-3.5, 3.0)), ((0.5, -0.6), (3.5, 2.0))]
-# Where a fist with a mug comes to rest, and where from; the mug's middle beside the fist, half its width and height; and
-# its colours, as blue, green and red.
+# Where a fist with a mug comes to rest, and where from; the mug's middle beside the fist, half its width and height;
+# and its colours, as blue, green and red.
 SIPS = [((0.75, 1.35), (1.8, 4.5)), ((-0.75, 1.35), (-1.6, 4.5))]
 MUG, MUG_SIZE = (-0.75, -0.15), (0.55, 0.6)
 MUG_COLORS = [(225, 228, 230), (120, 60, 30), (40, 35, 190), (40, 40, 42), (90, 140, 60), (130, 190, 235)]

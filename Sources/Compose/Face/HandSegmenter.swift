@@ -3,10 +3,11 @@ import Track
 
 /// Finds hands that come before a person's head, so that what is worn there is drawn behind them.
 ///
-/// A grid of cells moves with the head and learns where skin usually is; another one is fixed to the picture and learns
-/// where the room looks like skin. Skin where neither has any is a hand. Before the face, which is skin itself, a hand
-/// is what differs from how the face usually looks and is connected to a hand beside it: by itself nothing there counts
-/// as one, so that a face that talks and turns keeps its mask. Holds no memory but its own, allocated once.
+/// A grid of cells moves with the head and learns where skin usually is; another one is fixed to the picture and
+/// learns where the room looks like skin. Skin where neither has any is a hand. Before the face, which is skin itself,
+/// a hand is what differs from how the face usually looks and is connected to a hand beside it, or to something that
+/// is no skin and as large as a mug: nothing else there counts, so that a face that talks and turns keeps its mask.
+/// Holds no memory but its own, allocated once.
 struct HandSegmenter: Sendable {
     /// The id of the face that is watched; nil: none yet.
     private(set) var id: Int?
@@ -180,8 +181,8 @@ struct HandSegmenter: Sendable {
         frames += 1
     }
 
-    /// The skin's luma, U and V: the mean of the forehead's and cheeks' middle half by luma, without hair and shine; nil
-    /// if too little of them is in the frame.
+    /// The skin's luma, U and V: the mean of the forehead's and cheeks' middle half by luma, without hair and shine;
+    /// nil if too little of them is in the frame.
     private func skinColor(_ pixels: borrowing PixelReader) -> SIMD3<Float>? {
         var levels: [64 of UInt16] = .init(repeating: 0)
         var count = 0
