@@ -125,6 +125,18 @@ def head(face):
     return (left + right) / 2, across, np.array([-across[1], across[0]])
 
 
+def tip_of(rest, start, part):
+    """Where an arm's tip is that has come a part of its way, 0 to 1."""
+    return start * 1.6 + (rest - start * 1.6) * part
+
+
+def paint(frame, inside, colors, noise):
+    """Lays colours with a camera's noise over a frame, where `inside` is 1. Returns where that is."""
+    colors = colors + noise.normal(0, 2, frame.shape)
+    frame[:] = np.clip(frame * (1 - inside[..., None]) + colors * inside[..., None], 0, 255).astype(np.uint8)
+    return inside > 0.5
+
+
 def draw_arm(frame, face, rest, start, part, noise):
     """Draws an arm on a frame.
 
@@ -138,7 +150,7 @@ def draw_arm(frame, face, rest, start, part, noise):
     patch = frame[max(0, cheek[1] - 2):cheek[1] + 3, max(0, cheek[0] - 2):cheek[0] + 3]
     color = np.median(patch.reshape(-1, 3), 0) if patch.size else np.array([110, 140, 190])
     start, rest = np.array(start, float), np.array(rest, float)
-    tip = start * 1.6 + (rest - start * 1.6) * part
+    tip = tip_of(rest, start, part)
     elbow = tip + (start - rest) * 1.2
     a, b = place(tip), place(elbow)
     along = (b - a) / max(np.hypot(*(b - a)), 1e-3)
@@ -151,9 +163,7 @@ def draw_arm(frame, face, rest, start, part, noise):
     shade = 1.0 - 0.35 * np.clip(np.where(fist < 1, fist, arm * arm), 0, 1)
     lines = (np.abs((side * 3.3) % 1 - 0.5) < 0.06) & (fist < 0.8) & (t < 0.1)
     shade = np.where(lines, shade * 0.7, shade) * 0.95
-    skin = color * shade[..., None] + noise.normal(0, 2, frame.shape)
-    frame[:] = np.clip(frame * (1 - inside[..., None]) + skin * inside[..., None], 0, 255).astype(np.uint8)
-    return inside > 0.5
+    return paint(frame, inside, color * shade[..., None], noise)
 
 
 def draw_mug(frame, face, rest, start, part, color, noise):
@@ -161,7 +171,7 @@ def draw_mug(frame, face, rest, start, part, color, noise):
     origin, across, down = head(face)
     size = np.hypot(*across)
     start, rest = np.array(start, float), np.array(rest, float)
-    tip = start * 1.6 + (rest - start * 1.6) * part
+    tip = tip_of(rest, start, part)
     middle = tip + np.array(MUG) * (1 if rest[0] > 0 else -1, 1)
     center = origin + across * middle[0] + down * middle[1]
     ys, xs = np.mgrid[0:frame.shape[0], 0:frame.shape[1]]
@@ -169,9 +179,7 @@ def draw_mug(frame, face, rest, start, part, color, noise):
     x, y = d @ across / size**2 / MUG_SIZE[0], d @ down / size**2 / MUG_SIZE[1]
     inside = np.clip((1 - np.maximum(np.abs(x), np.abs(y))) * size * 0.5, 0, 1)
     shade = 1.02 - 0.4 * np.clip(x * x, 0, 1) + 0.08 * np.clip(-x, -1, 1)
-    mug = np.array(color) * shade[..., None] + noise.normal(0, 2, frame.shape)
-    frame[:] = np.clip(frame * (1 - inside[..., None]) + mug * inside[..., None], 0, 255).astype(np.uint8)
-    return inside > 0.5
+    return paint(frame, inside, np.array(color) * shade[..., None], noise)
 
 
 def drawn(guise, data, folder, with_mugs=False):

@@ -120,18 +120,24 @@ private struct Watch {
 struct HandSegmenterTests {
     @Test(arguments: [Point(180, 330), Point(300, 300), Point(320, 255)])
     func `a hand that comes is found, beside the face and before it`(tip: Point) {
+        var portrait = Portrait()
+        portrait.arm = tip
+        Self.expectFound(portrait, share: 0.7)
+    }
+
+    /// Expects that what comes before a face is found within three frames, and is gone with it.
+    /// - Parameter share: of it that is found, at least.
+    private static func expectFound(_ portrait: Portrait, share: Float) {
         var watch = Watch()
         watch.look(at: Portrait(), frames: 40)
         #expect(watch.segmenter.hand.isEmpty, "nobody has raised a hand yet")
-        var portrait = Portrait()
-        portrait.arm = tip
         watch.look(at: portrait, frames: 3)
         let found = watch.found(of: portrait)
-        print("hand at \(tip): \(found)")
-        #expect(found.share > 0.7)
+        print("arm \(String(describing: portrait.arm)), mug \(String(describing: portrait.mug)): \(found)")
+        #expect(found.share > share)
         #expect(found.others < 60, "its outline by a cell")
         watch.look(at: Portrait())
-        #expect(watch.segmenter.hand.isEmpty, "gone with the hand")
+        #expect(watch.segmenter.hand.isEmpty, "gone with it")
     }
 
     @Test func `a hand that stays remains a hand, and one that was there from the start is none`() {
@@ -149,17 +155,9 @@ struct HandSegmenterTests {
     func `a mug before the mouth is found, whether the hand that holds it is seen or not`(
         color: SIMD3<UInt8>, arm: Point?
     ) {
-        var watch = Watch()
-        watch.look(at: Portrait(), frames: 40)
         var portrait = Portrait()
         (portrait.arm, portrait.mug) = (arm, (Point(322, 262), color))
-        watch.look(at: portrait, frames: 3)
-        let found = watch.found(of: portrait)
-        print("mug of \(color), arm \(String(describing: arm)): \(found)")
-        #expect(found.share > 0.6)
-        #expect(found.others < 60, "its outline by a cell")
-        watch.look(at: Portrait())
-        #expect(watch.segmenter.hand.isEmpty, "gone with the mug")
+        Self.expectFound(portrait, share: 0.6)
     }
 
     @Test(arguments: [SIMD3(-60, 0, 0), [60, -5, 5], [-10, 35, -30], [-30, -20, -30], [20, -30, 25]])

@@ -166,16 +166,16 @@ struct HandSegmenter: Sendable {
         if frames >= Self.knownFrames, abs(apart.x) < most.x, abs(apart.y) < most.y {
             beside = findBeside(likely, HeadOutline(features: face), pixels.width, pixels.height).union(held)
         }
-        if !beside.isEmpty, hasOtherLight(pixels) { return startAnew() }
         if !beside.isEmpty {
+            if hasOtherLight(pixels) { return startAnew() }
             hand = extended(beside)
             fringe = hand.dilated().subtracting(hand).intersection(unusual)
         }
         guard learns else { return }
         if isDue || !hand.isEmpty { learn(turn) }
         if hand.isEmpty, frames == 0 || isRoomNew {
-            let familiar = SIMD2(familiarShare(Self.forehead, pixels), familiarShare(Self.cheeks, pixels))
-            usualFamiliar += (familiar - usualFamiliar) * (frames == 0 ? 1 : min(1, elapsed.room / Self.time))
+            usualFamiliar +=
+                (familiarShares(pixels) - usualFamiliar) * (frames == 0 ? 1 : min(1, elapsed.room / Self.time))
         }
         if frames == 0 || isRoomNew { learnRoom(pixels, elapsed: elapsed.room) }
         frames += 1
@@ -228,11 +228,14 @@ struct HandSegmenter: Sendable {
         return count >= 4 ? Float(familiar) / Float(count) : 0
     }
 
+    /// These shares of the forehead and the cheeks.
+    private func familiarShares(_ pixels: borrowing PixelReader) -> SIMD2<Float> {
+        SIMD2(familiarShare(Self.forehead, pixels), familiarShare(Self.cheeks, pixels))
+    }
+
     /// Whether neither forehead nor cheeks look as usual. No hand covers both.
     private func hasOtherLight(_ pixels: borrowing PixelReader) -> Bool {
-        guard frames > 0 else { return false }
-        let now = SIMD2(familiarShare(Self.forehead, pixels), familiarShare(Self.cheeks, pixels))
-        return all(now .<= usualFamiliar * Self.leastFamiliar)
+        frames > 0 && all(familiarShares(pixels) .<= usualFamiliar * Self.leastFamiliar)
     }
 
     /// The pixel in the middle of a cell; nil outside of the frame.
