@@ -10,8 +10,13 @@ struct BlurEstimatorTests {
     private static let layout = FrameLayout(width: 160, height: 120, format: .gray, range: .full)
     private static let box = Rect(x: 10, y: 10, width: 140, height: 100)
 
-    /// Dark bars in several directions on a bright ground, with edges that a Gaussian has blurred, and noise.
+    /// How soft the edges of a face are themselves, as the standard deviation of a Gaussian that blurs steps, pixels.
+    private static let own: Float = 0.78
+
+    /// Dark bars in several directions on a bright ground, as soft as a face, with edges that a Gaussian has blurred,
+    /// and noise.
     private static func picture(blur: Float, noise: Float = 0) -> Frame {
+        let blur = (blur * blur + own * own).squareRoot()
         var generator = RepeatableGenerator(3)
         var frame = Frame(layout)
         var bytes = frame.mutableBytes
@@ -41,7 +46,8 @@ struct BlurEstimatorTests {
             Self.estimate(Self.picture(blur: blur)), Self.estimate(Self.picture(blur: blur, noise: 6))
         )
         print("blur of \(blur): \(clean), with noise \(noisy)")
-        #expect(abs(clean - blur) < 0.25)
+        // The wider edges are, the less their ratio changes.
+        #expect(abs(clean - blur) < 0.2 + 0.12 * blur)
         #expect(noisy < clean + 0.25, "noise is not blur")
     }
 
