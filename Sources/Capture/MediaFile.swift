@@ -29,9 +29,9 @@ public struct MediaLimits: Sendable {
     public static let upload = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3, milliseconds: 5000)
     /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
-    /// decoded.
+    /// decoded. On the clock it is three times the CPU time, for a computer that is busy with a call.
     public static let background = MediaLimits(
-        pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60)
+        pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60, milliseconds: 180_000)
 }
 
 /// A picture or clip on disk: its properties, for most PNGs according to their own header and otherwise to ffprobe, and

@@ -58,7 +58,8 @@ final class ConfigurationStore: Sendable {
         change: @escaping @Sendable (() throws -> [String]) throws -> [String] = { try $0() },
         report: @escaping @Sendable (String) -> Void
     ) {
-        let first = file.flatMap { FileVersion($0) }
+        // Edits since then count, such as those while masks were being loaded.
+        let first = latest.withLock { $0.version }
         startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: watchEvent.descriptor)
             var version = first

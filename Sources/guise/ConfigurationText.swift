@@ -7,6 +7,8 @@ import SystemKit
 struct ConfigurationText: Sendable {
     /// The file; nil if there is none, and the defaults apply.
     let file: String?
+    /// The file as it was when it was loaded; nil if it wasn't.
+    private(set) var version: FileVersion?
     private let json: JSON
     let value: Configuration
 
@@ -31,7 +33,11 @@ struct ConfigurationText: Sendable {
         guard let file = path ?? paths.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)
         }
-        return try ConfigurationText(text: try contents(of: file), file: file)
+        // Taken first: an edit while it is read is one since then.
+        let version = FileVersion(file)
+        var text = try ConfigurationText(text: try contents(of: file), file: file)
+        text.version = version
+        return text
     }
 
     /// The text for a file: only the keys that were given or set.
@@ -55,7 +61,9 @@ struct ConfigurationText: Sendable {
             throw RequestError(.badValue, "'\(brief(key))' is not a configuration key; keys look like \"faces.max\"")
         }
         do {
-            return try ConfigurationText(json.setting(names[...], new), file: file)
+            var text = try ConfigurationText(json.setting(names[...], new), file: file)
+            text.version = version
+            return text
         } catch {
             // Remove the file and line from the message, because the value was not read from the file.
             let words = "\(error)".split(separator: ": ", maxSplits: 1, omittingEmptySubsequences: false)

@@ -126,6 +126,17 @@ import Track
 
     // MARK: - Status
 
+    @Test func `an edit of the configuration before it is watched counts too`() throws {
+        let fixture = try DaemonFixture()
+        #expect(fixture.daemon.configuration.value.faces.max == 4)
+        try fixture.scratch.write(#"{"faces": {"max": 3}}"#, "config/guise/config.json")
+        let reports = Mutex<[String]>([])
+        fixture.daemon.configuration.watch { report in reports.withLock { $0.append(report) } }
+        waits { reports.withLock { !$0.isEmpty } }
+        #expect(reports.withLock { $0 }.contains { $0.contains("the configuration was reloaded") })
+        #expect(fixture.daemon.configuration.value.faces.max == 3)
+    }
+
     @Test func `the state is the loop's, unless a request is pending`() throws {
         let fixture = try DaemonFixture()
         fixture.daemon.status.setCamera("a camera")
