@@ -295,7 +295,7 @@ struct MeshLayerTests {
         }
         let (still, moving) = (try wear(step: 0), try wear(step: 10))
         print("turning in its place, and moving: \(still), \(moving)")
-        #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
+        #expect(moving.anew < still.anew && moving.worst < 2.5 && moving.last < 1)
     }
 
     /// The mean difference of neighbouring pixels in a row, levels of luma: the sharper, the larger.
@@ -351,10 +351,36 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `a frame that must not wait shows a slightly outdated impostor, and the next frame a new one`() throws {
+    @Test func `shapes look the same on both sides of the size up to which they have fewer triangles`() throws {
+        for part in [
+            Self.crown, #"{"shape": "ball", "material": "red", "radius": 0.9, "at": [0, -0.6, -1]}"#,
+            #"{"shape": "tube", "material": "red", "radius": 0.3, "path": [[-0.8, -1, -1], [0, -0.4, -1.2], [0.8, -1, -1]]}"#,
+            #"""
+            {"shape": "lathe", "material": "red", "profile": [[0.9, 0], [1, 0.3], [0.9, 0.6]], "around": 60,
+             "rough": {"height": 0.05, "size": 0.4}, "tufts": {"count": 900, "length": 0.2}}
+            """#,
+        ] {
+            let hat = try Self.mesh(part, #""place": "hat", "shadow": 0,"#)
+            func covered(_ scale: Float) -> (pixels: Float, luma: Float) {
+                let picture = worn(hat, on: Self.wall, [makeFace(at: Point(160, 200), scale: scale)])
+                let places = Self.covered(picture)
+                let luma = places.reduce(0) { $0 + picture[$1.x, $1.y].x }
+                return (Float(places.count) / (scale * scale), Float(luma) / Float(places.count))
+            }
+            let (coarse, fine) = (covered(91.9), covered(92.1))
+            print("\(part.prefix(24)): \(coarse) and \(fine)")
+            #expect(coarse != fine, "both are drawn with the same triangles")
+            #expect(abs(coarse.pixels / fine.pixels - 1) < 0.02)
+            #expect(abs(coarse.luma - fine.luma) < 1.5)
+        }
+    }
+
+    @Test func `frames that must not wait show a slightly outdated impostor, at most two of them, and then a new one`()
+        throws
+    {
         let hat = try Self.mesh(Self.crown, #""place": "hat","#)
         func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }
-        var lagging: [Float] = []
+        var (lagging, twice): ([Float], [Float]) = ([], [])
         for yaw in [0.2, 1, 1.5, 2, 3, 4, 6, 20] as [Float] {
             var prompt = Canvas(Self.layout)
             var patient = Canvas(Self.layout)
@@ -369,11 +395,17 @@ struct MeshLayerTests {
             guard isDue, off.worst > 0 else { continue }
             lagging.append(yaw)
             #expect(off.mean < 6)
-            prompt.drawDeferred()
-            let next = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
-            #expect(next.worst <= 1, "off by \(next) in the frame after")
+            var others: [Int] = []
+            for _ in 0..<2 {
+                prompt.drawDeferred()
+                others.append(Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew).worst)
+            }
+            if others[0] > 1 { twice.append(yaw) }
+            #expect(others[1] <= 1, "off by \(others) in the frames after")
         }
+        print("shown once more: \(lagging), twice: \(twice)")
         #expect(!lagging.isEmpty && !lagging.contains(20), "\(lagging)")
+        #expect(!twice.isEmpty && twice.count < lagging.count, "\(twice)")
     }
 
     @Test func `each head and each mesh keeps its own impostor`() throws {

@@ -111,7 +111,7 @@ struct PaintTests {
             var pixels = layer.pixels
             for place in [10 * stride + 16, 5 * stride + 31] { pixels[place] = 0xf0f0_f0f0 }
         }
-        layer.soften()
+        layer.soften(variance: 0.5)
         let softened = layer.readPixels
         for (x, y) in [(16, 10), (31, 5)] {
             for (dx, dy) in (-2...2).flatMap({ dx in (-2...2).map { (dx, $0) } }) {
@@ -122,6 +122,44 @@ struct PaintTests {
                 }
             }
         }
+    }
+
+    @Test(arguments: [0.12, 0.22, 0.38, 0.5, 0.72, 1, 1.4, 2] as [Float])
+    func `softening has the variance that was asked for, and changes no plane`(variance: Float) {
+        var layer = LayerBuffer()
+        _ = layer.begin(PixelRect(x: 0, y: 0, width: 48, height: 40), width: 100, height: 100)
+        let stride = layer.stride
+        do {
+            var pixels = layer.pixels
+            for i in 0..<40 * stride where i % stride >= 32 { pixels[i] = 0xff80_7061 }
+            pixels[20 * stride + 12] = 0xf0f0_f0f0
+        }
+        layer.soften(variance: variance)
+        let softened = layer.readPixels
+        var (sum, across, down) = (Float(0), Float(0), Float(0))
+        for (x, y) in (12...28).flatMap({ y in (4...20).map { ($0, y) } }) {
+            let value = Float(softened[y * stride + x] & 255)
+            sum += value
+            across += value * Float((x - 12) * (x - 12))
+            down += value * Float((y - 20) * (y - 20))
+        }
+        print("\(variance): sum \(sum), variance \(across / sum) and \(down / sum)")
+        #expect(abs(sum - 240) < 12)
+        // The farther the blur reaches, the more of it is less than half a level.
+        for measured in [across / sum, down / sum] { #expect(abs(measured - variance) < 0.05 + 0.2 * variance) }
+        for y in 8..<32 { #expect(softened[y * stride + 40] == 0xff80_7061) }
+    }
+
+    @Test func `what is as sharp as it should be stays as it is`() {
+        var layer = LayerBuffer()
+        _ = layer.begin(PixelRect(x: 0, y: 0, width: 48, height: 20), width: 100, height: 100)
+        let middle = 10 * layer.stride + 16
+        do {
+            var pixels = layer.pixels
+            pixels[middle] = 0xf0f0_f0f0
+        }
+        for variance in [-1, 0, 0.05, .nan] as [Float] { layer.soften(variance: variance) }
+        #expect(layer.readPixels[middle] == 0xf0f0_f0f0)
     }
 
     @Test func `extreme light is clamped`() {

@@ -33,21 +33,30 @@ struct MeshLayer: Layer {
         if context.style.tint != nil, !materials.contains(where: \.material.isTinted) {
             throw fields.wrong("tint", "set, but no material is tinted", allowed: "a material with \"tinted\": true")
         }
-        var reader = MeshReader(materials: materials, frame: frame)
-        for var part in try fields.objects("parts") { try reader.read(&part) }
+        var fine = MeshReader(materials: materials, frame: frame, .fine)
+        var coarse = MeshReader(materials: materials, frame: frame, .coarse)
+        for var part in try fields.objects("parts") {
+            var same = part
+            try fine.read(&part)
+            try coarse.read(&same)
+        }
         if fields.has("model") {
             let name = try fields.string("model")
-            try reader.add(try MeshModel(file: name, folder: context.folder, range: range), fields)
+            let model = try MeshModel(file: name, folder: context.folder, range: range)
+            try fine.add(model, fields)
+            try coarse.add(model, fields)
         }
-        let submeshes = reader.submeshes.map { $0.droppingLevels(above: context.target.eyeDistance) }
-        guard !submeshes.isEmpty else {
+        guard !fine.submeshes.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
+        }
+        func needed(_ submeshes: [Submesh]) -> [Submesh] {
+            submeshes.map { $0.droppingLevels(above: context.target.eyeDistance) }
         }
         let isHiding = try fields.bool("occluder", default: true)
         mesh = HeadMesh(
-            submeshes: submeshes, occluder: isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil,
-            range: range,
-            pivot: reader.pivot ?? frame.shift, shadow: shadow)
+            fine: needed(fine.submeshes), coarse: needed(coarse.submeshes),
+            occluder: isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil, range: range,
+            pivot: fine.pivot ?? frame.shift, shadow: shadow)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
@@ -76,7 +85,8 @@ struct MeshLayer: Layer {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= maxDeviation {
             map = carried.map
-            canvas.meshes.postpone(request)
+            let isOld = canvas.meshes.impostors.entries[slot].age > 1
+            if isOld || carried.deviation > maxDeviation * Impostor.maxSecondLag { canvas.meshes.postpone(request) }
         } else if !request.draw(on: &canvas.meshes, slot, layout) {
             map = nil
         }

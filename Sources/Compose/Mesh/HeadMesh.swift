@@ -7,7 +7,8 @@ struct HeadMesh: Sendable {
     /// A number that no other mesh has.
     let number = Self.numbers.add(1, ordering: .relaxed).newValue
     private static let numbers = Atomic(0)
-    private let submeshes: [Submesh]
+    /// The same shapes with more and with fewer triangles.
+    private let fine, coarse: [Submesh]
     private let occluder: Occluder?
     let range: ColorRange
     /// The point about which swinging parts rotate, in head space.
@@ -28,14 +29,19 @@ struct HeadMesh: Sendable {
 
     /// Makes a mesh of its submeshes.
     /// - Parameters:
+    ///   - fine: all shapes, for large heads.
+    ///   - coarse: the same with fewer triangles.
     ///   - occluder: the head, which hides what is behind it; nil: it hides nothing.
     ///   - pivot: the point about which swinging parts rotate, in head space.
     ///   - shadow: strength of the contact shadow, 0...1.
-    init(submeshes: [Submesh], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float) {
-        (self.submeshes, self.occluder, self.range, self.pivot, self.shadow) = (
-            submeshes, occluder, range, pivot, shadow
-        )
+    init(
+        fine: [Submesh], coarse: [Submesh], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float
+    ) {
+        (self.fine, self.coarse, self.occluder) = (fine, coarse, occluder)
+        (self.range, self.pivot, self.shadow) = (range, pivot, shadow)
     }
+
+    private func submeshes(_ division: MeshDetail.Division) -> [Submesh] { division == .fine ? fine : coarse }
 
     /// The call that draws a mesh on a head as it is in one frame, now or later.
     struct DrawCall: Sendable {
@@ -68,6 +74,7 @@ struct HeadMesh: Sendable {
     func reprojection(_ impostor: borrowing Impostor, _ state: FrameState) -> (map: Affine, deviation: Float)? {
         var positions = Impostor.Positions(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
+        let submeshes = submeshes(impostor.detail.division)
         for i in impostor.referenceCorners.indices {
             let reference = impostor.referenceCorners[i]
             let submesh = submeshes[reference.submesh]
@@ -88,6 +95,7 @@ struct HeadMesh: Sendable {
         on scratch: inout MeshScratch, _ slot: Int, _ state: FrameState, scale: Float, _ detail: MeshDetail,
         blur: Float, _ layout: FrameLayout
     ) -> Bool {
+        let submeshes = submeshes(detail.division)
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
         for submesh in submeshes {
@@ -129,7 +137,7 @@ struct HeadMesh: Sendable {
             scratch.occlude(occluder.covered, state.view, detail, hides: false)
             scratch.occlude(occluder.mesh, state.view, detail, hides: true)
         }
-        selectCandidates(&scratch.candidates, among: scratch.corners, state)
+        selectCandidates(&scratch.candidates, of: submeshes, among: scratch.corners, state)
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
             // Transparent submeshes come last.
@@ -160,7 +168,8 @@ struct HeadMesh: Sendable {
     /// impostor's reference corners.
     /// - Parameter corners: of all submeshes, in their order, in drawn pixels.
     private func selectCandidates(
-        _ candidates: inout [MeshScratch.Candidate], among corners: borrowing [RasterVertex], _ state: FrameState
+        _ candidates: inout [MeshScratch.Candidate], of submeshes: [Submesh], among corners: borrowing [RasterVertex],
+        _ state: FrameState
     ) {
         candidates.removeAll(keepingCapacity: true)
         candidates.reserveCapacity(max(Impostor.maxReferenceCorners, 4 * submeshes.count))

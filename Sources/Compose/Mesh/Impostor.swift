@@ -44,6 +44,8 @@ struct Impostor: ~Copyable {
     fileprivate var head: Point?
     /// The head's fastest motion of late, in pixels per frame.
     fileprivate(set) var motion: Float = 0
+    /// Frames since the picture was drawn.
+    private(set) var age = 0
     /// Whether the picture is complete; false if a part beyond the frame's edges was left out.
     private var isWhole = true
 
@@ -85,6 +87,8 @@ struct Impostor: ~Copyable {
     /// is redrawn: no corner is off by more than 6 % of the eye distance, for one frame, on a head that moves fast and
     /// so is blurred.
     static let maxLag: Float = 0.06
+    /// The part of that up to which it may be shown twice, so that a head that turns is drawn in every other frame.
+    static let maxSecondLag: Float = 0.75
     /// The part of `motion` that is left in the next frame, so that detail doesn't change with each frame.
     private static let calming: Float = 0.5
     /// The largest `warpError` in pixels: for a head at rest, and for one that moves fast.
@@ -104,6 +108,7 @@ struct Impostor: ~Copyable {
     mutating func trackHead(_ head: Point, scale: Float) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
+        age += 1
         // A head that is elsewhere was found again.
         motion = moved > scale ? 0 : max(moved, motion * Self.calming)
         return moved
@@ -116,7 +121,7 @@ struct Impostor: ~Copyable {
     /// - Returns: false if none of it is near the frame.
     mutating func begin(_ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool {
         invalidate()
-        self.detail = detail
+        (self.detail, age) = (detail, 0)
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
         isWhole = layer.region.width >= region.width && layer.region.height >= region.height
         return true

@@ -1,13 +1,17 @@
 import Frames
 
-/// The resolution at which a mesh is drawn, before it is enlarged to the frame's: no finer than what the frame can
-/// show.
-struct MeshDetail: Equatable, Sendable {
+/// The resolution at which a mesh is drawn, before it is enlarged to the frame's, and how finely its shapes are divided:
+/// no finer than what the frame can show.
+struct MeshDetail: Sendable {
     /// Drawn pixels for each pixel of the frame, across and down: 0.5...1.
     let pixels: Float
+    let division: Division
+
+    /// How finely shapes are divided into triangles.
+    enum Division { case fine, coarse }
 
     /// The frame's own resolution.
-    static let full = MeshDetail(pixels: 1)
+    static let full = MeshDetail(pixels: 1, division: .fine)
     private static let minPixels: Float = 0.5
     /// Frames that are enlarged by less than this are as sharp as others.
     private static let minEnlargement: Float = 1.2
@@ -15,17 +19,22 @@ struct MeshDetail: Equatable, Sendable {
     /// half of the frame's time blurs the face over more than a pixel then.
     private static let fastMotion: Float = 2.5
 
-    /// The fewest drawn pixels between the eyes: smaller meshes cost little, and the blur of their contact shadow, a
-    /// tenth of this, is as wide as a cell of shadow.
-    private static let minEyeDistance: Float = 80
+    /// The fewest drawn pixels between the eyes: smaller meshes cost little, and the blur of a hat's shadow, a sixth of
+    /// this, is as wide as a cell of shadow.
+    private static let minEyeDistance: Float = 50
     /// The detail from which on enlarging costs as much as it saves.
     private static let maxReducedPixels: Float = 0.85
 
-    private init(pixels: Float) { self.pixels = pixels }
+    /// Drawn pixels between the eyes up to which shapes are divided coarsely: the edge of a hat is nowhere farther than
+    /// a pixel from where it would be with any finer division.
+    private static let maxCoarseEyeDistance: Float = 92
+
+    private init(pixels: Float, division: Division) { (self.pixels, self.division) = (pixels, division) }
 
     /// The detail of a frame that was enlarged from a smaller one.
     init(enlargement: Float) {
-        self.init(pixels: enlargement > Self.minEnlargement ? max(Self.minPixels, 1 / enlargement) : 1)
+        self.init(
+            pixels: enlargement > Self.minEnlargement ? max(Self.minPixels, 1 / enlargement) : 1, division: .fine)
     }
 
     /// The detail on a head.
@@ -36,23 +45,29 @@ struct MeshDetail: Equatable, Sendable {
     func reduced(by motion: Float, scale: Float, blur: Float) -> MeshDetail {
         let visible = max(Self.minPixels, min(pixels, BlurEstimator.sharp / blur))
         let wanted = max(motion > Self.fastMotion ? Self.minPixels : visible, Self.minEyeDistance / max(scale, 1))
-        return wanted < Self.maxReducedPixels ? MeshDetail(pixels: wanted) : .full
+        let pixels = wanted < Self.maxReducedPixels ? wanted : 1
+        return MeshDetail(
+            pixels: pixels, division: scale * pixels < Self.maxCoarseEyeDistance ? .coarse : .fine)
     }
 
     /// Whether a picture of this detail may be shown where another one is wanted. A small lack is invisible, and a head
     /// that changes its size a little needs no new picture.
-    func suffices(for wanted: MeshDetail) -> Bool { pixels >= 0.9 * wanted.pixels }
+    func suffices(for wanted: MeshDetail) -> Bool {
+        pixels >= 0.9 * wanted.pixels && (division == .fine || wanted.division == .coarse)
+    }
 
-    /// The most times that a picture is softened.
-    private static let maxSoftenings = 4
+    /// Whether pictures are enlarged after they were drawn.
+    var isEnlarged: Bool { pixels < 1 }
 
-    /// How often a picture is softened, each time by `LayerBuffer.softening`, to be as blurred as the frame. One that
-    /// is enlarged is soft already.
+    /// The most variance by which a picture is softened, pixels of the frame squared.
+    private static let maxSoftening: Float = 2
+
+    /// The variance by which a picture is softened to be as blurred as the frame, drawn pixels squared. One that is
+    /// enlarged is soft already.
     /// - Parameter blur: the standard deviation of the frame's blur, pixels.
-    func softenings(for blur: Float) -> Int {
+    func softening(for blur: Float) -> Float {
         let own = BlurEstimator.sharp / pixels
-        let missing = (blur * blur - own * own) / LayerBuffer.softening
-        return max(0, min(Self.maxSoftenings, Int(missing.rounded())))
+        return max(0, min(Self.maxSoftening, blur * blur - own * own)) * pixels * pixels
     }
 
     /// Where the centre of the frame's first pixel is, in drawn pixels.

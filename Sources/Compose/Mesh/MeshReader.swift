@@ -98,12 +98,24 @@ struct MeshReader {
 
     private let materials: [(name: String, material: Material)]
     private let frame: AffineMap3D
+    private let division: MeshDetail.Division
     private(set) var submeshes: [Submesh] = []
     /// The point about which swinging parts rotate, in head space; nil if nothing swings.
     private(set) var pivot: SIMD3<Float>?
 
-    init(materials: [(name: String, material: Material)], frame: AffineMap3D) {
-        (self.materials, self.frame) = (materials, frame)
+    init(materials: [(name: String, material: Material)], frame: AffineMap3D, _ division: MeshDetail.Division) {
+        (self.materials, self.frame, self.division) = (materials, frame, division)
+    }
+
+    /// The part of columns and rows that a coarse division has.
+    private static let coarse: Float = 0.75
+    /// Columns and rows up to which a shape may be meant to have corners.
+    private static let cornered = 12
+
+    /// The columns or rows that are made of so many.
+    private func divided(_ count: Int) -> Int {
+        guard division == .coarse, count > Self.cornered else { return count }
+        return max(Self.cornered, Int((Float(count) * Self.coarse).rounded()))
     }
 
     /// Reads a part.
@@ -184,7 +196,7 @@ struct MeshReader {
         switch kind {
         case .lathe:
             let rows = try part.rows("profile", widths: 2...3, count: 2...64, limit: 20)
-            let around = try part.integer("around", in: 3...128, default: 40)
+            let around = divided(try part.integer("around", in: 3...128, default: 40))
             let profile = rows.map { (radius: max(0, $0[0]), height: $0[1], shade: $0.count > 2 ? $0[2] : 1) }
             let isClosed = profile[0].radius < 1e-3 && profile[profile.count - 1].radius < 1e-3
             return (Shape.lathe(profile, around: around), !isClosed)
@@ -206,8 +218,8 @@ struct MeshReader {
             let radii = try radii(&part, count: path.count)
             let mesh = Shape.tube(
                 path.map { [$0[0], $0[1], $0[2]] }, radii: radii,
-                around: try part.integer("around", in: 3...64, default: 14),
-                steps: try part.integer("steps", in: 2...256, default: path.count * 4),
+                around: divided(try part.integer("around", in: 3...64, default: 14)),
+                steps: divided(try part.integer("steps", in: 2...256, default: path.count * 4)),
                 flatness: Float(try part.number("flatness", in: 0.02...1, default: 1)), isClosed: isClosed)
             return (mesh, false)
         case .ring:
@@ -220,22 +232,21 @@ struct MeshReader {
             }
             let mesh = Shape.tube(
                 path, radii: Array(repeating: thickness, count: corners),
-                around: try part.integer("around", in: 3...64, default: 12),
-                steps: try part.integer("steps", in: 6...256, default: 48),
+                around: divided(try part.integer("around", in: 3...64, default: 12)),
+                steps: divided(try part.integer("steps", in: 6...256, default: 48)),
                 flatness: Float(try part.number("flatness", in: 0.02...1, default: 1)), isClosed: true)
             return (mesh, false)
         case .ball:
             let radius = Float(try part.number("radius", in: 0.005...10))
-            return (Shape.ball(radius: radius, around: try part.integer("around", in: 6...96, default: 24)), false)
+            return (
+                Shape.ball(radius: radius, around: divided(try part.integer("around", in: 6...96, default: 24))), false
+            )
         case .plane:
             let width = Float(try part.number("width", in: 0.01...20))
             let height = Float(try part.number("height", in: 0.01...20))
             let columns = try part.integer("columns", in: 1...64, default: 12)
-            return (
-                Shape.plane(
-                    width: width, height: height, columns: columns,
-                    rows: try part.integer("rows", in: 1...64, default: columns)), true
-            )
+            let rows = try part.integer("rows", in: 1...64, default: columns)
+            return (Shape.plane(width: width, height: height, columns: divided(columns), rows: divided(rows)), true)
         }
     }
 
@@ -338,6 +349,10 @@ struct MeshReader {
         let lean = try fields.vector("lean", default: [0, 0.3, 0], limit: 5)
         let seed = UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1))
         try fields.finish()
-        return Shape.tufts(on: mesh, count: count, length: length, width: width, lean: lean, seed: seed)
+        // Fewer and wider ones cover as much.
+        let share: Float = division == .coarse ? 0.6 : 1
+        return Shape.tufts(
+            on: mesh, count: max(1, Int(Float(count) * share)), length: length, width: width / share, lean: lean,
+            seed: seed)
     }
 }

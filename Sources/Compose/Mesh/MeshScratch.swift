@@ -54,7 +54,7 @@ struct MeshScratch: ~Copyable {
     mutating func beginImpostor(_ slot: Int, _ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool
     {
         guard impostors.entries[slot].begin(region, detail, in: layout) else { return false }
-        guard detail != .full else {
+        guard detail.isEnlarged else {
             swap(&layer, &impostors.entries[slot].layer)
             return true
         }
@@ -65,12 +65,13 @@ struct MeshScratch: ~Copyable {
     /// Hands the picture in `layer` over to an impostor.
     /// - Parameter blur: the standard deviation of the frame's blur, pixels.
     mutating func finishImpostor(_ slot: Int, _ detail: MeshDetail, blur: Float) {
-        if detail == .full {
-            swap(&layer, &impostors.entries[slot].layer)
-        } else {
+        if detail.isEnlarged {
+            layer.soften(variance: detail.softening(for: blur))
             impostors.entries[slot].layer.draw(layer, by: detail.enlargement)
+        } else {
+            swap(&layer, &impostors.entries[slot].layer)
+            impostors.entries[slot].layer.soften(variance: detail.softening(for: blur))
         }
-        for _ in 0..<detail.softenings(for: blur) { impostors.entries[slot].layer.soften() }
         impostors.entries[slot].layer.markArt()
     }
 

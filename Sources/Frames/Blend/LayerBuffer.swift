@@ -70,11 +70,33 @@ public struct LayerBuffer: ~Copyable {
         isNearArt = isNear
     }
 
-    /// The variance of `soften`'s blur, pixels squared.
-    public static let softening: Float = 0.5
+    /// Blurs what was drawn, to the nearest variance that steps of 1 2 1 across and down, or weaker ones, add up to. The
+    /// outermost rows stay sharp.
+    /// - Parameter variance: pixels squared; steps up to 0.5 cost the same.
+    public mutating func soften(variance: Float) {
+        var rest = variance
+        while rest > Self.variance(halvings: 1) {
+            soften(halvings: 1)
+            rest -= Self.variance(halvings: 1)
+        }
+        // From the strongest step on: the first one that is nearer than the next, or than none.
+        for halvings in 1...Self.mostHalvings {
+            let next = halvings < Self.mostHalvings ? Self.variance(halvings: halvings + 1) : 0
+            if rest > (Self.variance(halvings: halvings) + next) / 2 { return soften(halvings: halvings) }
+        }
+    }
 
-    /// Blurs what was drawn by 1 2 1 across and down, twice a mean of two neighbours. The outermost rows stay sharp.
-    public mutating func soften() {
+    /// A neighbour's share in the weakest step is 1/2 to this power.
+    private static let mostHalvings = 4
+
+    /// The variance across, and down, of a step in which a neighbour's share is 1/2 to the power of `halvings`, to one
+    /// side and then to the other.
+    private static func variance(halvings: Int) -> Float {
+        let share = 1 / Float(1 << halvings)
+        return 2 * share * (1 - share)
+    }
+
+    private mutating func soften(halvings: Int) {
         let (height, rowStride) = (region.height, stride)
         var target = pixels
         unsafe target.withUnsafeMutableBufferPointer { target in
@@ -82,31 +104,46 @@ public struct LayerBuffer: ~Copyable {
             // In place: to the right and down, and then back, so that no pixel is read after it was written.
             for y in 0..<height - 1 {
                 for x in Swift.stride(from: 0, to: rowStride, by: runLength) {
-                    unsafe Self.meanOfFour(base + (y * rowStride + x) * 4, next: 4, row: rowStride * 4)
+                    unsafe Self.mix(base + (y * rowStride + x) * 4, next: 4, row: rowStride * 4, halvings)
                 }
             }
             for y in (2..<height).reversed() {
                 for x in Swift.stride(from: rowStride - runLength, through: 0, by: -runLength) {
-                    unsafe Self.meanOfFour(base + (y * rowStride + x) * 4, next: -4, row: rowStride * -4)
+                    unsafe Self.mix(base + (y * rowStride + x) * 4, next: -4, row: rowStride * -4, halvings)
                 }
             }
         }
     }
 
-    /// Replaces a run by the means of its pixels, their neighbours in the row, and the two in the other row.
+    /// Mixes a run's pixels with their neighbours in the row, and with the two in the other row.
     /// - Parameter next: bytes to the neighbour in the row; `row`: to the one in the other row.
     @inline(__always)
-    private static func meanOfFour(_ at: UnsafeMutableRawPointer, next: Int, row: Int) {
+    private static func mix(_ at: UnsafeMutableRawPointer, next: Int, row: Int, _ halvings: Int) {
         func run(_ offset: Int) -> Run { unsafe (at + offset).loadUnaligned(as: Run.self) }
-        let (first, second) = (lowerMean(run(0), run(next)), lowerMean(run(row), run(row + next)))
-        // Rounded down before, and up now, so that nothing gets darker.
-        let half = ((first ^ second) & 0xfefe_fefe) &>> 1
-        unsafe at.storeBytes(of: (first | second) &- half, as: Run.self)
+        // Rounded down first in rows, and up first between them, so that nothing gets darker or brighter.
+        let first = mixed(run(0), run(next), halvings, isUpFirst: false)
+        let second = mixed(run(row), run(row + next), halvings, isUpFirst: false)
+        unsafe at.storeBytes(of: mixed(first, second, halvings, isUpFirst: true), as: Run.self)
+    }
+
+    /// Each byte of `a` with a share of `b` that is halved so many times.
+    @inline(__always)
+    private static func mixed(_ a: Run, _ b: Run, _ halvings: Int, isUpFirst: Bool) -> Run {
+        var (sum, isUp) = (b, isUpFirst)
+        for _ in 0..<halvings {
+            sum = isUp ? upperMean(a, sum) : lowerMean(a, sum)
+            isUp.toggle()
+        }
+        return sum
     }
 
     /// The mean of each byte, rounded down: what both have, and half of what one of them has.
     @inline(__always)
     private static func lowerMean(_ a: Run, _ b: Run) -> Run { (a & b) &+ ((a ^ b) & 0xfefe_fefe) &>> 1 }
+
+    /// The mean of each byte, rounded up: what one of them has, without half of what not both have.
+    @inline(__always)
+    private static func upperMean(_ a: Run, _ b: Run) -> Run { (a | b) &- ((a ^ b) & 0xfefe_fefe) &>> 1 }
 
     /// For each block, whether it or a neighbour contains art.
     var nearArt: Span<Bool> {

@@ -59,10 +59,12 @@ struct BenchCommand: ParsableCommand {
             let number = metrics.count
             let result = try source.withFrame { view, time in
                 let before = callocations_count()
-                pipeline.process(view, at: time)
+                // As in a call, with what a frame leaves for the time until the next one.
+                pipeline.process(view, at: time, .prompt)
                 let composed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - composed
+                pipeline.drawDeferred(view)
                 metrics.add(
                     pipeline.cost, copy: copied, covered: pipeline.gate.coveredShare,
                     allocations: number < Self.warmUp ? nil : callocations_count() - before)
