@@ -1,7 +1,7 @@
 import Frames
 
-/// The resolution at which a mesh is drawn, before it is enlarged to the frame's, and how finely its shapes are divided:
-/// no finer than what the frame can show.
+/// The resolution at which a mesh is drawn, before it is enlarged to the frame's, and how finely its shapes are
+/// divided: no finer than what the frame can show.
 struct MeshDetail: Sendable {
     /// Drawn pixels for each pixel of the frame, across and down: 0.5...1.
     let pixels: Float

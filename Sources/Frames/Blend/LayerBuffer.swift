@@ -70,8 +70,8 @@ public struct LayerBuffer: ~Copyable {
         isNearArt = isNear
     }
 
-    /// Blurs what was drawn, to the nearest variance that steps of 1 2 1 across and down, or weaker ones, add up to. The
-    /// outermost rows stay sharp.
+    /// Blurs what was drawn, to the nearest variance that steps of 1 2 1 across and down, or weaker ones, add up to.
+    /// The outermost rows stay sharp.
     /// - Parameter variance: pixels squared; steps up to 0.5 cost the same.
     public mutating func soften(variance: Float) {
         var rest = variance
