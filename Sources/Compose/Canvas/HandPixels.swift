@@ -2,8 +2,11 @@ import Frames
 
 /// The pixels of the hands before one head, kept while masks are drawn, and laid over them afterwards.
 struct HandPixels: ~Copyable {
+    /// The pixels around the hand, as they were and with masks.
     private var pixels = LayerBuffer()
-    private var isKept = false
+    private var drawn = LayerBuffer()
+    /// What is kept; nil: nothing.
+    private var kept: Kept?
     /// How much of each cell the hand covers, and the hand with its fringe, 0...1, both smoothed.
     private var cover = Array(repeating: SIMD2<Float>.zero, count: CellSet.columns * CellSet.rows)
 
@@ -12,49 +15,58 @@ struct HandPixels: ~Copyable {
     /// Pixels of a row that are looked at together.
     private static let run = 8
 
+    /// A hand, and the colour of its skin.
+    private struct Kept {
+        /// The cells that are entirely the hand's, and those outside of which nothing is.
+        let whole, around: CellSet
+        let grid: HeadGrid
+        let skin: SkinKey
+    }
+
     /// Copies the hand of a face from the frame.
     mutating func keep(_ hands: borrowing HandSegmenter, of frame: borrowing Frame) {
-        isKept = false
+        kept = nil
         let (hand, fringe) = (hands.hand, hands.fringe)
         guard !hand.isEmpty else { return }
         let all = hand.union(fringe)
         let around = all.dilated()
         guard let box = Self.box(of: around, hands.grid), pixels.copyPixels(box, of: frame) else { return }
         Self.smooth(hand, all, into: &cover)
-        Self.cut(
-            &pixels, whole: hand.eroded(), around: around, cover, hands.grid, hands.skin, frame.layout.range)
-        isKept = true
+        kept = Kept(whole: hand.eroded(), around: around, grid: hands.grid, skin: hands.skin)
     }
 
     /// Lays the hand over what was drawn on the frame since it was kept.
     mutating func restore(onto frame: inout Frame) {
-        if isKept { compositeLayer(pixels, Paint(), onto: &frame) }
-        isKept = false
+        guard let kept = kept.take(), drawn.copyPixels(pixels.region, of: frame) else { return }
+        Self.cut(&pixels, drawn, kept, cover, frame.layout.range)
+        compositeLayer(pixels, Paint(), onto: &frame)
     }
 
-    /// Makes transparent what is no part of the hand.
-    /// - Parameters:
-    ///   - whole: the cells that are entirely the hand's.
-    ///   - around: the cells outside of which nothing is.
+    /// Makes transparent what is no part of the hand, and what nothing was drawn over: most hands are beside a face.
     private static func cut(
-        _ pixels: inout LayerBuffer, whole: CellSet, around: CellSet, _ cover: [SIMD2<Float>], _ grid: HeadGrid,
-        _ skin: SkinKey, _ range: ColorRange
+        _ pixels: inout LayerBuffer, _ drawn: borrowing LayerBuffer, _ hand: Kept, _ cover: [SIMD2<Float>],
+        _ range: ColorRange
     ) {
         let (piece, stride) = (pixels.region, pixels.stride)
         let (scale, black) = (255 / Float(range.lumaSpan), Float(range.black))
         let chromaScale = 255 / Float(range.chromaSpan)
         var target = pixels.pixels
-        let cover = cover.span
+        let (cover, now, grid) = (cover.span, drawn.readPixels, hand.grid)
         let origin = grid.position(of: Point(Float(piece.x), Float(piece.y)))
         let across = grid.position(of: Point(Float(piece.x + 1), Float(piece.y))) - origin
         let down = grid.position(of: Point(Float(piece.x), Float(piece.y + 1))) - origin
         for y in 0..<piece.height {
             for start in Swift.stride(from: 0, to: piece.width, by: run) {
                 let end = min(start + run, piece.width)
+                let isSame = (start..<end).allSatisfy { target[y * stride + $0] == now[y * stride + $0] }
+                if isSame {
+                    for x in start..<end { target[y * stride + x] = 0 }
+                    continue
+                }
                 let first = origin + across * Float(start) + down * Float(y)
                 let cells = CellRange(first, first + across * Float(end - start - 1))
-                if cells.isWithin(whole) { continue }
-                guard cells.intersects(around) else {
+                if cells.isWithin(hand.whole) { continue }
+                guard cells.intersects(hand.around) else {
                     for x in start..<end { target[y * stride + x] = 0 }
                     continue
                 }
@@ -65,7 +77,7 @@ struct HandPixels: ~Copyable {
                     if part < 1, parts.y > 0 {
                         let luma = (Float(pixel & 255) - black) * scale
                         let chroma = (SIMD2(Float(pixel >> 8 & 255), Float(pixel >> 16 & 255)) - 128) * chromaScale
-                        part = max(part, min(1, parts.y) * skin.likelihood(luma, chroma))
+                        part = max(part, min(1, parts.y) * hand.skin.likelihood(luma, chroma))
                     }
                     target[y * stride + x] = faded(pixel, UInt32(max(0, min(1, part)) * 256))
                 }
