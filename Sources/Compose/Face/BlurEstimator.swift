@@ -17,10 +17,11 @@ struct BlurEstimator: Sendable {
     static let sharp: Float = 0.5
     /// Time constant of the sums' decay, seconds, and the change that is followed: art must not flicker.
     private static let (timeConstant, deadBand): (Float, Float) = (1, 0.12)
-    /// The number of samples across a face's box, and down.
-    private static let samples = 16
+    /// The number of samples across a face's box, and down: with 64 the ratio of 64 photos differs by 0.08 in the mean
+    /// from that of all pixels, with 16 by 0.43.
+    private static let samples = 64
     /// The smallest change over four pixels that is an edge, not noise, and the smallest sum to judge by.
-    private static let (edge, enough): (Float, Float) = (16, 20 * 16 * 16 * 16 * 16)
+    private static let (edge, enough): (Float, Float) = (16, 100 * 16 * 16 * 16 * 16)
     /// The median ratio of 16 faces from photos, reduced to half and less, until their eyes were 50 and 100 pixels
     /// apart, and blurred by Gaussians of 0, 0.5, 0.8, 1.1, 1.5, 2 and 2.6 pixels. The extremes are about as far from
     /// it as the next deviations. Edges that are steps before they are blurred have a lower ratio.
