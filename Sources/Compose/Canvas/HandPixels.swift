@@ -7,6 +7,8 @@ struct HandPixels: ~Copyable {
     private var drawn = LayerBuffer()
     /// What is kept; nil: nothing.
     private var kept: Kept?
+    /// The middle of each cell before masks were drawn: luma and chroma, as `PixelReader` reads them.
+    private var before = Array(repeating: SIMD3<Float>.zero, count: CellSet.columns * CellSet.rows)
     /// How much of each cell the hand covers, and the hand with its fringe, 0...1, both smoothed.
     private var cover = Array(repeating: SIMD2<Float>.zero, count: CellSet.columns * CellSet.rows)
 
@@ -15,37 +17,83 @@ struct HandPixels: ~Copyable {
     /// Pixels of a row that are looked at together.
     private static let run = 8
 
+    /// Cells around a hand in which what it cuts off from a mask is left out too: one eye distance.
+    private static let reach = 8
+
     /// A hand, and the colour of its skin.
     private struct Kept {
-        /// The cells that are entirely the hand's, and those outside of which nothing is.
-        let whole, around: CellSet
+        let hand, fringe: CellSet
+        /// The cells whose pixels are kept.
+        let saved: CellSet
         let grid: HeadGrid
         let skin: SkinKey
     }
 
-    /// Copies the hand of a face from the frame.
+    /// Copies the hand of a face from the frame, and what is around it.
     mutating func keep(_ hands: borrowing HandSegmenter, of frame: borrowing Frame) {
         kept = nil
         let (hand, fringe) = (hands.hand, hands.fringe)
         guard !hand.isEmpty else { return }
-        let all = hand.union(fringe)
-        let around = all.dilated()
-        guard let box = Self.box(of: around, hands.grid), pixels.copyPixels(box, of: frame) else { return }
-        Self.smooth(hand, all, into: &cover)
-        kept = Kept(whole: hand.eroded(), around: around, grid: hands.grid, skin: hands.skin)
+        let saved = (0..<Self.reach).reduce(hand.union(fringe)) { cells, _ in cells.dilated() }
+        guard let box = Self.box(of: saved, hands.grid), pixels.copyPixels(box, of: frame) else { return }
+        let reader = PixelReader(frame.view)
+        for y in 0..<CellSet.rows {
+            for x in 0..<CellSet.columns {
+                if let now = Self.middle(x, y, hands.grid, reader) { before[y * CellSet.columns + x] = now }
+            }
+        }
+        kept = Kept(hand: hand, fringe: fringe, saved: saved, grid: hands.grid, skin: hands.skin)
     }
 
     /// Lays the hand over what was drawn on the frame since it was kept.
     mutating func restore(onto frame: inout Frame) {
         guard let kept = kept.take(), drawn.copyPixels(pixels.region, of: frame) else { return }
-        Self.cut(&pixels, drawn, kept, cover, frame.layout.range)
+        let art = Self.art(on: frame, kept.grid, before)
+        // The edge of what is left out is half a cell beside it.
+        let scraps = art.scraps(behind: kept.hand).intersection(kept.saved.eroded()).dilated()
+        let hand = kept.hand.union(scraps)
+        let all = hand.union(kept.fringe)
+        Self.smooth(hand, all, into: &cover)
+        Self.cut(&pixels, drawn, whole: hand.eroded(), around: all.dilated(), cover, kept, frame.layout.range)
         compositeLayer(pixels, Paint(), onto: &frame)
     }
 
+    /// The middle of a cell; nil outside of the frame.
+    private static func middle(_ x: Int, _ y: Int, _ grid: HeadGrid, _ pixels: borrowing PixelReader) -> SIMD3<Float>? {
+        let point = grid.point(x, y)
+        guard pixels.contains(point) else { return nil }
+        let (luma, chroma) = pixels[Int(point.x), Int(point.y)]
+        return SIMD3(Float(luma), chroma.x, chroma.y)
+    }
+
+    /// The change of a pixel, in levels, from which on something is drawn there; less may be a fine shade.
+    private static let visible: Float = 20
+    /// A shadow: the least part of the luma that it leaves, and the most by which it changes the chroma, in levels.
+    private static let (shade, tint): (Float, Float) = (0.45, 10)
+
+    /// The cells over which something was drawn, without those that only have a shadow.
+    private static func art(on frame: borrowing Frame, _ grid: HeadGrid, _ before: [SIMD3<Float>]) -> CellSet {
+        let reader = PixelReader(frame.view)
+        var cells = CellSet()
+        for y in 0..<CellSet.rows {
+            for x in 0..<CellSet.columns {
+                guard let now = middle(x, y, grid, reader) else { continue }
+                let was = before[y * CellSet.columns + x]
+                let (luma, chroma) = (now.x - was.x, max(abs(now.y - was.y), abs(now.z - was.z)))
+                let isShadow = luma < 0 && now.x > shade * was.x && chroma < tint
+                if abs(luma) + chroma > visible && !isShadow { cells.insert(x, y) }
+            }
+        }
+        return cells
+    }
+
     /// Makes transparent what is no part of the hand, and what nothing was drawn over: most hands are beside a face.
+    /// - Parameters:
+    ///   - whole: the cells that are entirely the hand's.
+    ///   - around: the cells outside of which nothing is.
     private static func cut(
-        _ pixels: inout LayerBuffer, _ drawn: borrowing LayerBuffer, _ hand: Kept, _ cover: [SIMD2<Float>],
-        _ range: ColorRange
+        _ pixels: inout LayerBuffer, _ drawn: borrowing LayerBuffer, whole: CellSet, around: CellSet,
+        _ cover: [SIMD2<Float>], _ hand: Kept, _ range: ColorRange
     ) {
         let (piece, stride) = (pixels.region, pixels.stride)
         let (scale, black) = (255 / Float(range.lumaSpan), Float(range.black))
@@ -65,8 +113,8 @@ struct HandPixels: ~Copyable {
                 }
                 let first = origin + across * Float(start) + down * Float(y)
                 let cells = CellRange(first, first + across * Float(end - start - 1))
-                if cells.isWithin(hand.whole) { continue }
-                guard cells.intersects(hand.around) else {
+                if cells.isWithin(whole) { continue }
+                guard cells.intersects(around) else {
                     for x in start..<end { target[y * stride + x] = 0 }
                     continue
                 }
@@ -153,4 +201,27 @@ private struct CellRange {
     func isWithin(_ set: CellSet) -> Bool { isInGrid && rows.allSatisfy { set[$0] & columns == columns } }
 
     func intersects(_ set: CellSet) -> Bool { rows.contains { set[$0] & columns != 0 } }
+}
+
+extension CellSet {
+    /// The most cells of a scrap, as a part of those of the largest piece that is visible.
+    private static let scrap: Float = 0.25
+
+    /// What a hand cuts off from something that is drawn: small pieces that are connected to the largest one
+    /// behind the hand alone. They look like litter.
+    func scraps(behind hand: CellSet) -> CellSet {
+        // Cells are coarse: a piece may hang together by one beside the hand, or end one beside it.
+        let near = hand.dilated()
+        let open = subtracting(near)
+        let connected = union(closed(by: 1).intersection(near))
+        var (largest, scraps) = (CellSet(), CellSet())
+        open.forEachPart { if $0.count > largest.count { largest = $0 } }
+        let most = Int(Self.scrap * Float(largest.count))
+        open.forEachPart { part in
+            if part.count < most, part.grown(within: connected).meets(largest) { scraps = scraps.union(part) }
+        }
+        return scraps
+    }
+
+    private func meets(_ other: CellSet) -> Bool { !intersection(other).isEmpty }
 }

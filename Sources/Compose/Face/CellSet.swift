@@ -92,18 +92,24 @@ struct CellSet: Sendable {
         return edge.grown(within: free).inverted()
     }
 
-    /// The connected parts that have at least a number of cells.
-    func parts(of fewest: Int) -> CellSet {
-        var (rest, result) = (self, CellSet())
+    /// Calls a function with each connected part.
+    func forEachPart(_ body: (CellSet) -> Void) {
+        var rest = self
         for y in bits.indices {
             while rest.bits[y] != 0 {
                 var part = CellSet()
                 part.insert(rest.bits[y].trailingZeroBitCount, y)
                 part = part.grown(within: rest)
                 rest = rest.subtracting(part)
-                if part.count >= fewest { result = result.union(part) }
+                body(part)
             }
         }
+    }
+
+    /// The connected parts that have at least a number of cells.
+    func parts(of fewest: Int) -> CellSet {
+        var result = CellSet()
+        forEachPart { if $0.count >= fewest { result = result.union($0) } }
         return result
     }
 
