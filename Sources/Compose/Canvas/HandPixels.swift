@@ -2,8 +2,9 @@ import Frames
 
 /// The pixels of the hands before one head, kept while masks are drawn, and laid over them afterwards.
 struct HandPixels: ~Copyable {
-    /// The pixels around the hand, as they were and with masks.
+    /// The pixels of the hand, and those within `reach` of it, as they were; and one of both with masks.
     private var pixels = LayerBuffer()
+    private var wide = LayerBuffer()
     private var drawn = LayerBuffer()
     /// What is kept; nil: nothing.
     private var kept: Kept?
@@ -23,8 +24,8 @@ struct HandPixels: ~Copyable {
     /// A hand, and the colour of its skin.
     private struct Kept {
         let hand, fringe: CellSet
-        /// The cells whose pixels are kept.
-        let saved: CellSet
+        /// The cells within `reach`.
+        let near: CellSet
         let grid: HeadGrid
         let skin: SkinKey
     }
@@ -34,23 +35,31 @@ struct HandPixels: ~Copyable {
         kept = nil
         let (hand, fringe) = (hands.hand, hands.fringe)
         guard !hand.isEmpty else { return }
-        let saved = (0..<Self.reach).reduce(hand.union(fringe)) { cells, _ in cells.dilated() }
-        guard let box = Self.box(of: saved, hands.grid), pixels.copyPixels(box, of: frame) else { return }
+        let all = hand.union(fringe).dilated()
+        let near = (0..<Self.reach).reduce(all) { cells, _ in cells.dilated() }
+        guard let box = Self.box(of: all, hands.grid), let wideBox = Self.box(of: near, hands.grid),
+            pixels.copyPixels(box, of: frame), wide.copyPixels(wideBox, of: frame)
+        else { return }
         let reader = PixelReader(frame.view)
         for y in 0..<CellSet.rows {
             for x in 0..<CellSet.columns {
                 if let now = Self.middle(x, y, hands.grid, reader) { before[y * CellSet.columns + x] = now }
             }
         }
-        kept = Kept(hand: hand, fringe: fringe, saved: saved, grid: hands.grid, skin: hands.skin)
+        kept = Kept(hand: hand, fringe: fringe, near: near, grid: hands.grid, skin: hands.skin)
     }
 
     /// Lays the hand over what was drawn on the frame since it was kept.
     mutating func restore(onto frame: inout Frame) {
-        guard let kept = kept.take(), drawn.copyPixels(pixels.region, of: frame) else { return }
-        let art = Self.art(on: frame, kept.grid, before)
-        // The edge of what is left out is half a cell beside it.
-        let scraps = art.scraps(behind: kept.hand).intersection(kept.saved.eroded()).dilated()
+        guard let kept = kept.take() else { return }
+        var scraps = CellSet()
+        if !Self.art(on: frame, kept.grid, before, within: kept.hand).isEmpty {
+            let art = Self.art(on: frame, kept.grid, before)
+            // The edge of what is left out is half a cell beside it.
+            scraps = art.scraps(behind: kept.hand).intersection(kept.near.eroded()).dilated()
+        }
+        if !scraps.isEmpty { swap(&pixels, &wide) }
+        guard drawn.copyPixels(pixels.region, of: frame) else { return }
         let hand = kept.hand.union(scraps)
         let all = hand.union(kept.fringe)
         Self.smooth(hand, all, into: &cover)
@@ -72,11 +81,15 @@ struct HandPixels: ~Copyable {
     private static let (shade, tint): (Float, Float) = (0.45, 10)
 
     /// The cells over which something was drawn, without those that only have a shadow.
-    private static func art(on frame: borrowing Frame, _ grid: HeadGrid, _ before: [SIMD3<Float>]) -> CellSet {
+    /// - Parameter looked: the cells that are looked at; nil: all.
+    private static func art(
+        on frame: borrowing Frame, _ grid: HeadGrid, _ before: borrowing [SIMD3<Float>], within looked: CellSet? = nil
+    ) -> CellSet {
         let reader = PixelReader(frame.view)
         var cells = CellSet()
         for y in 0..<CellSet.rows {
             for x in 0..<CellSet.columns {
+                if let looked, !looked.contains(x, y) { continue }
                 guard let now = middle(x, y, grid, reader) else { continue }
                 let was = before[y * CellSet.columns + x]
                 let (luma, chroma) = (now.x - was.x, max(abs(now.y - was.y), abs(now.z - was.z)))
@@ -212,8 +225,9 @@ extension CellSet {
     func scraps(behind hand: CellSet) -> CellSet {
         // Cells are coarse: a piece may hang together by one beside the hand, or end one beside it.
         let near = hand.dilated()
-        let open = subtracting(near)
         let connected = union(closed(by: 1).intersection(near))
+        // What the hand does not touch is not looked at.
+        let open = connected.intersection(near).grown(within: connected).intersection(self).subtracting(near)
         var (largest, scraps) = (CellSet(), CellSet())
         open.forEachPart { if $0.count > largest.count { largest = $0 } }
         let most = Int(Self.scrap * Float(largest.count))

@@ -12,13 +12,14 @@ struct BlurEstimator: Sendable {
     private(set) var deviation = Self.sharp
     /// Decayed sums of the squared changes of luma over two pixels, and over four, each times the latter.
     private var (narrow, wide): (Float, Float) = (0, 0)
+    private var updates = 0
 
     /// The blur of art as it is drawn, which is taken for none.
     static let sharp: Float = 0.5
     /// Time constant of the sums' decay, seconds, and the change that is followed: art must not flicker.
     private static let (timeConstant, deadBand): (Float, Float) = (1, 0.12)
-    /// The number of samples across a face's box, and down: with 64 the ratio of 64 photos differs by 0.08 in the mean
-    /// from that of all pixels, with 16 by 0.43.
+    /// The number of samples across a face's box, and down, at first: with 64 the ratio of 64 photos differs by 0.08 in
+    /// the mean from that of all pixels, with 16 by 0.43. Later a quarter of them is looked at in turns.
     private static let samples = 64
     /// The smallest change over four pixels that is an edge, not noise, and the smallest sum to judge by.
     private static let (edge, enough): (Float, Float) = (16, 100 * 16 * 16 * 16 * 16)
@@ -37,8 +38,10 @@ struct BlurEstimator: Sendable {
         let decay = exp(-elapsed / Self.timeConstant)
         (narrow, wide) = (narrow * decay, wide * decay)
         let step = Point(box.width, box.height) / Float(Self.samples)
-        for j in 0..<Self.samples {
-            for i in 0..<Self.samples {
+        let (stride, turn) = updates == 0 ? (1, 0) : (2, updates)
+        updates &+= 1
+        for j in Swift.stride(from: turn & 1, to: Self.samples, by: stride) {
+            for i in Swift.stride(from: turn >> 1 & 1, to: Self.samples, by: stride) {
                 let p = Point(box.x, box.y) + step * Point(Float(i) + 0.5, Float(j) + 0.5)
                 guard p.x >= 2, p.y >= 2, p.x < Float(pixels.width - 2), p.y < Float(pixels.height - 2) else {
                     continue
