@@ -2,7 +2,7 @@
 """What masks cost: CPU milliseconds a frame for drawing, by `guise bench`.
 
     Benchmarks/masks.py top santa tiger+top            masks; with + some at once
-    Benchmarks/masks.py --old OTHER/guise top santa    beside another build, in turns
+    Benchmarks/masks.py --old OTHER/guise top santa    beside another build, in turns, with the ratio of the means
     Benchmarks/masks.py --data DATA top santa          on all labelled clips with faces instead of one
 
 Drawing ("compose") contains one copy of the frame's size; it is taken off here. Builds take turns, and for each frame
@@ -67,7 +67,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     builds = [options.guise] + ([options.old] if options.old else [])
-    heads = ["ms", "95th", "mean", "copies"] * len(builds) + (["mean, new/old"] if options.old else [])
+    heads = ["ms", "95th", "mean", "copies"] * len(builds) + (["new/old"] if options.old else [])
     print("".ljust(44) + "".join(head.rjust(9) for head in heads))
     clips = list(labelled(options.data)) if options.data else [(options.clip, "", None)]
     for masks in options.masks:
