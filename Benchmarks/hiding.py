@@ -15,6 +15,8 @@ import statistics
 import subprocess
 from pathlib import Path
 
+from masks import clips_with_faces
+
 # Frames after which the first searches are over, and frames measured at most of each clip.
 FIRST, MAX_FRAMES = 30, 300
 
@@ -45,9 +47,7 @@ def main():
     columns = ["first second", "later", "all"] * len(builds)
     print("".ljust(58) + "faces" + "".join(column.rjust(14) for column in columns))
     total = [[] for _ in builds]
-    for item in json.loads((options.data / "index.json").read_text()):
-        if item.get("type") != "video" or item.get("kind") != "face":
-            continue
+    for item in clips_with_faces(options.data):
         if options.names and not any(name in item["name"] for name in options.names):
             continue
         frames = min(item.get("frames") or MAX_FRAMES, MAX_FRAMES)

@@ -49,11 +49,11 @@ def percentile(times, part):
     return sorted(times)[min(int(len(times) * part), len(times) - 1)]
 
 
-def labelled(data):
-    """Names and lengths of the labelled clips with faces."""
+def clips_with_faces(data):
+    """The entries of labelled clips with faces."""
     for item in json.loads((data / "index.json").read_text()):
         if item.get("type") == "video" and item.get("kind") == "face":
-            yield str(data / item["name"]), Path(item["name"]).stem, item.get("frames")
+            yield item
 
 
 def main():
@@ -69,7 +69,10 @@ def main():
     builds = [options.guise] + ([options.old] if options.old else [])
     heads = ["ms", "95th", "mean", "copies"] * len(builds) + (["new/old"] if options.old else [])
     print("".ljust(44) + "".join(head.rjust(9) for head in heads))
-    clips = list(labelled(options.data)) if options.data else [(options.clip, "", None)]
+    clips = [(options.clip, "", None)]
+    if options.data:
+        clips = [(str(options.data / item["name"]), Path(item["name"]).stem, item.get("frames"))
+                 for item in clips_with_faces(options.data)]
     for masks in options.masks:
         for path, name, length in clips:
             frames = min(options.frames, length or options.frames)

@@ -8,7 +8,7 @@ struct ConfigurationText: Sendable {
     /// The file; nil if there is none, and the defaults apply.
     let file: String?
     /// The file as it was when it was loaded; nil if it wasn't.
-    private(set) var version: FileVersion?
+    let version: FileVersion?
     private let json: JSON
     let value: Configuration
 
@@ -21,8 +21,8 @@ struct ConfigurationText: Sendable {
         try self.init(JSON(text, file: file), file: file)
     }
 
-    private init(_ json: JSON, file: String?) throws {
-        (self.json, self.file) = (json, file)
+    private init(_ json: JSON, file: String?, version: FileVersion? = nil) throws {
+        (self.json, self.file, self.version) = (json, file, version)
         value = try Configuration(json, file: file ?? "the configuration")
     }
 
@@ -35,9 +35,7 @@ struct ConfigurationText: Sendable {
         }
         // Taken first: an edit while it is read is one since then.
         let version = FileVersion(file)
-        var text = try ConfigurationText(text: try contents(of: file), file: file)
-        text.version = version
-        return text
+        return try ConfigurationText(JSON(try contents(of: file), file: file), file: file, version: version)
     }
 
     /// The text for a file: only the keys that were given or set.
@@ -47,7 +45,7 @@ struct ConfigurationText: Sendable {
     func moved(to file: String) -> ConfigurationText { ConfigurationText(json, value, file: file) }
 
     private init(_ json: JSON, _ value: Configuration, file: String) {
-        (self.json, self.value, self.file) = (json, value, file)
+        (self.json, self.value, self.file, version) = (json, value, file, nil)
     }
 
     /// A copy with one key set. Writes no file.
@@ -61,9 +59,7 @@ struct ConfigurationText: Sendable {
             throw RequestError(.badValue, "'\(brief(key))' is not a configuration key; keys look like \"faces.max\"")
         }
         do {
-            var text = try ConfigurationText(json.setting(names[...], new), file: file)
-            text.version = version
-            return text
+            return try ConfigurationText(json.setting(names[...], new), file: file, version: version)
         } catch {
             // Remove the file and line from the message, because the value was not read from the file.
             let words = "\(error)".split(separator: ": ", maxSplits: 1, omittingEmptySubsequences: false)

@@ -333,26 +333,19 @@ struct CellSetTests {
                 ).union(Self.block(0..<1, 0..<3))))
     }
 
-    /// Cells of a rectangle.
-    private static func cells(_ columns: Range<Int>, _ rows: Range<Int>) -> CellSet {
-        var set = CellSet()
-        for y in rows { for x in columns { set.insert(x, y) } }
-        return set
-    }
-
     @Test func `what a hand cuts off from a hat is left out, and what it never was a part of stays`() {
         // A band that a hand crosses near its end, and a thing that only lies beside the hand.
-        let hat = Self.cells(6..<36, 8..<14)
-        let hand = Self.cells(10..<14, 0..<30)
-        let earring = Self.cells(7..<9, 20..<22)
+        let hat = Self.block(6..<36, 8..<14)
+        let hand = Self.block(10..<14, 0..<30)
+        let earring = Self.block(7..<9, 20..<22)
         let scraps = hat.union(earring).scraps(behind: hand)
         for y in 8..<14 { #expect(scraps.contains(7, y) && !scraps.contains(20, y)) }
         #expect(scraps.intersection(earring).isEmpty)
         // A thread beside the hand holds nothing.
-        let above = Self.cells(10..<14, 9..<30)
+        let above = Self.block(10..<14, 9..<30)
         #expect(hat.scraps(behind: above).contains(7, 10))
         // In the middle of a band neither half is a scrap.
-        #expect(hat.scraps(behind: Self.cells(18..<22, 0..<30)).isEmpty)
+        #expect(hat.scraps(behind: Self.block(18..<22, 0..<30)).isEmpty)
         #expect(hat.scraps(behind: CellSet()).isEmpty && CellSet().scraps(behind: hand).isEmpty)
     }
 }

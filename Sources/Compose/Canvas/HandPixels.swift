@@ -120,14 +120,10 @@ struct HandPixels: ~Copyable {
             for start in Swift.stride(from: 0, to: piece.width, by: run) {
                 let end = min(start + run, piece.width)
                 let isSame = (start..<end).allSatisfy { target[y * stride + $0] == now[y * stride + $0] }
-                if isSame {
-                    for x in start..<end { target[y * stride + x] = 0 }
-                    continue
-                }
                 let first = origin + across * Float(start) + down * Float(y)
-                let cells = CellRange(first, first + across * Float(end - start - 1))
-                if cells.isWithin(whole) { continue }
-                guard cells.intersects(around) else {
+                let cells = isSame ? nil : CellRange(first, first + across * Float(end - start - 1))
+                if cells?.isWithin(whole) == true { continue }
+                guard let cells, cells.intersects(around) else {
                     for x in start..<end { target[y * stride + x] = 0 }
                     continue
                 }

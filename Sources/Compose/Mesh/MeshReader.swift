@@ -107,8 +107,8 @@ struct MeshReader {
         (self.materials, self.frame, self.division) = (materials, frame, division)
     }
 
-    /// The part of columns and rows that a coarse division has.
-    private static let coarse: Float = 0.75
+    /// The part of columns and rows that a coarse division has, and of tufts: with half, single ones stand out.
+    private static let (coarse, coarseTufts): (Float, Float) = (0.75, 0.6)
     /// Columns and rows up to which a shape may be meant to have corners.
     private static let cornered = 12
 
@@ -350,7 +350,7 @@ struct MeshReader {
         let seed = UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1))
         try fields.finish()
         // Fewer and wider ones cover as much.
-        let share: Float = division == .coarse ? 0.6 : 1
+        let share = division == .coarse ? Self.coarseTufts : 1
         return Shape.tufts(
             on: mesh, count: max(1, Int(Float(count) * share)), length: length, width: width / share, lean: lean,
             seed: seed)

@@ -72,7 +72,7 @@ public struct LayerBuffer: ~Copyable {
 
     /// Blurs what was drawn, to the nearest variance that steps of 1 2 1 across and down, or weaker ones, add up to.
     /// The outermost rows stay sharp.
-    /// - Parameter variance: pixels squared; steps up to 0.5 cost the same.
+    /// - Parameter variance: pixels squared, finite; each 0.5 is a step.
     public mutating func soften(variance: Float) {
         var rest = variance
         while rest > Self.variance(halvings: 1) {
@@ -104,12 +104,12 @@ public struct LayerBuffer: ~Copyable {
             // In place: to the right and down, and then back, so that no pixel is read after it was written.
             for y in 0..<height - 1 {
                 for x in Swift.stride(from: 0, to: rowStride, by: runLength) {
-                    unsafe Self.mix(base + (y * rowStride + x) * 4, next: 4, row: rowStride * 4, halvings)
+                    unsafe Self.share(base + (y * rowStride + x) * 4, next: 4, row: rowStride * 4, halvings)
                 }
             }
             for y in (2..<height).reversed() {
                 for x in Swift.stride(from: rowStride - runLength, through: 0, by: -runLength) {
-                    unsafe Self.mix(base + (y * rowStride + x) * 4, next: -4, row: rowStride * -4, halvings)
+                    unsafe Self.share(base + (y * rowStride + x) * 4, next: -4, row: rowStride * -4, halvings)
                 }
             }
         }
@@ -118,17 +118,17 @@ public struct LayerBuffer: ~Copyable {
     /// Mixes a run's pixels with their neighbours in the row, and with the two in the other row.
     /// - Parameter next: bytes to the neighbour in the row; `row`: to the one in the other row.
     @inline(__always)
-    private static func mix(_ at: UnsafeMutableRawPointer, next: Int, row: Int, _ halvings: Int) {
+    private static func share(_ at: UnsafeMutableRawPointer, next: Int, row: Int, _ halvings: Int) {
         func run(_ offset: Int) -> Run { unsafe (at + offset).loadUnaligned(as: Run.self) }
         // Rounded down first in rows, and up first between them, so that nothing gets darker or brighter.
-        let first = mixed(run(0), run(next), halvings, isUpFirst: false)
-        let second = mixed(run(row), run(row + next), halvings, isUpFirst: false)
-        unsafe at.storeBytes(of: mixed(first, second, halvings, isUpFirst: true), as: Run.self)
+        let first = shared(run(0), run(next), halvings, isUpFirst: false)
+        let second = shared(run(row), run(row + next), halvings, isUpFirst: false)
+        unsafe at.storeBytes(of: shared(first, second, halvings, isUpFirst: true), as: Run.self)
     }
 
     /// Each byte of `a` with a share of `b` that is halved so many times.
     @inline(__always)
-    private static func mixed(_ a: Run, _ b: Run, _ halvings: Int, isUpFirst: Bool) -> Run {
+    private static func shared(_ a: Run, _ b: Run, _ halvings: Int, isUpFirst: Bool) -> Run {
         var (sum, isUp) = (b, isUpFirst)
         for _ in 0..<halvings {
             sum = isUp ? upperMean(a, sum) : lowerMean(a, sum)
