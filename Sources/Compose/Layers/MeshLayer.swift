@@ -81,7 +81,9 @@ struct MeshLayer: Layer {
         let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)
         let carried = isSharp ? mesh.reprojection(canvas.meshes.impostors.entries[slot], state) : nil
         let maxDeviation = Impostor.maxLag * request.scale
-        if let carried, carried.deviation <= min(1 + Impostor.smear * moved, max(maxDeviation, 1)) {
+        // A drawn pixel's error is as visible in a soft picture as a pixel's in a sharp one.
+        let tolerance = 1 / detail.pixels + Impostor.smear * moved
+        if let carried, carried.deviation <= min(tolerance, max(maxDeviation, 1)) {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= maxDeviation {
             map = carried.map

@@ -3,7 +3,7 @@ import Frames
 /// The resolution at which a mesh is drawn, before it is enlarged to the frame's, and how finely its shapes are
 /// divided: no finer than what the frame can show.
 struct MeshDetail: Sendable {
-    /// Drawn pixels for each pixel of the frame, across and down: 0.5...1.
+    /// Drawn pixels for each pixel of the frame, across and down: 0.4...1.
     let pixels: Float
     let division: Division
 
@@ -12,12 +12,15 @@ struct MeshDetail: Sendable {
 
     /// The frame's own resolution.
     static let full = MeshDetail(pixels: 1, division: .fine)
-    private static let minPixels: Float = 0.5
+    /// Below it single pixels show as squares.
+    private static let minPixels: Float = 0.4
     /// Frames that are enlarged by less than this are as sharp as others.
     private static let minEnlargement: Float = 1.2
-    /// Pixels of motion between two frames from which on a mesh is drawn at half resolution. A camera that exposes for
-    /// half of the frame's time blurs the face over more than a pixel then.
+    /// Pixels of motion between two frames from which on a mesh is drawn at half resolution or less. A camera that
+    /// exposes for half of the frame's time blurs the face over more than a pixel then.
     private static let fastMotion: Float = 2.5
+    /// The motion, in drawn pixels, of a head that moves faster.
+    private static let drawnMotion: Float = 1.25
 
     /// The fewest drawn pixels between the eyes: smaller meshes cost little, and the blur of a hat's shadow, a sixth of
     /// this, is as wide as a cell of shadow.
@@ -26,8 +29,9 @@ struct MeshDetail: Sendable {
     private static let maxReducedPixels: Float = 0.85
 
     /// Drawn pixels between the eyes up to which shapes are divided coarsely: the edge of a hat is nowhere farther than
-    /// a pixel from where it would be with any finer division.
-    private static let maxCoarseEyeDistance: Float = 92
+    /// a pixel from where it would be with any finer division, or 1.3 pixels in a picture that is enlarged, whose edges
+    /// are softer than that.
+    private static let (maxCoarseEyeDistance, maxCoarseEnlarged): (Float, Float) = (92, 116)
 
     private init(pixels: Float, division: Division) { (self.pixels, self.division) = (pixels, division) }
 
@@ -44,10 +48,11 @@ struct MeshDetail: Sendable {
     ///   - blur: the standard deviation of the frame's blur, pixels.
     func reduced(by motion: Float, scale: Float, blur: Float) -> MeshDetail {
         let visible = max(Self.minPixels, min(pixels, BlurEstimator.sharp / blur))
-        let wanted = max(motion > Self.fastMotion ? Self.minPixels : visible, Self.minEyeDistance / max(scale, 1))
+        let moving = motion > Self.fastMotion ? max(Self.minPixels, Self.drawnMotion / motion) : 1
+        let wanted = max(min(visible, moving), Self.minEyeDistance / max(scale, 1))
         let pixels = wanted < Self.maxReducedPixels ? wanted : 1
-        return MeshDetail(
-            pixels: pixels, division: scale * pixels < Self.maxCoarseEyeDistance ? .coarse : .fine)
+        let maxCoarse = pixels < 1 ? Self.maxCoarseEnlarged : Self.maxCoarseEyeDistance
+        return MeshDetail(pixels: pixels, division: scale * pixels < maxCoarse ? .coarse : .fine)
     }
 
     /// Whether a picture of this detail may be shown where another one is wanted. A small lack is invisible, and a head
