@@ -15,7 +15,9 @@ package final class CameraController: Sendable {
         /// The requested source; nil if none is to be open.
         var wanted: Target?
         var ready: (any FrameSource & ~Copyable)?
+        /// The source that the frame loop gave back, and the one that was ready for an earlier request.
         var returned: (any FrameSource & ~Copyable)?
+        var superseded: (any FrameSource & ~Copyable)?
         /// The reason that the last source ended, or could not be opened.
         var problem: Problem?
         /// The reason that the last source ended, not yet reported. The thread reports it, because that renders
@@ -78,7 +80,7 @@ package final class CameraController: Sendable {
             (state.isBesidePrevious, state.isBlocked) = (isBesidePrevious, false)
             state.selection += 1
             state.problem = nil
-            if state.ready != nil { state.returned = state.ready.take() }
+            if state.ready != nil { state.superseded = state.ready.take() }
             state.isServed = false
             isReady.store(false, ordering: .releasing)
         }
@@ -130,14 +132,17 @@ package final class CameraController: Sendable {
         var lastReported: Problem?
         while true {
             var returned: (any FrameSource & ~Copyable)?
+            var superseded: (any FrameSource & ~Copyable)?
             let (wanted, isOpen, current, unreported) = state.withLock { state in
                 returned = state.returned.take()
+                superseded = state.superseded.take()
                 defer { state.unreported = nil }
                 return (state.isServed ? nil : state.wanted, state.isOpen, state.selection, state.unreported)
             }
             // Outside the lock.
-            if returned != nil { closing() }
+            if returned != nil || superseded != nil { closing() }
             Self.close(returned.take())
+            Self.close(superseded.take())
             if let unreported { failed(unreported) }
             guard isOpen else { return }
             // A source that was closed on request is not a failure.

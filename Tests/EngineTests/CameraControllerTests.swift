@@ -24,13 +24,18 @@ import Testing
         wake = try WakeEvent()
     }
 
-    /// - Parameter beforeOpening: called on the controller's thread before each opening.
-    private func cameraController(beforeOpening: @escaping @Sendable () -> Void = {}) throws -> CameraController {
+    /// - Parameters:
+    ///   - beforeOpening: called on the controller's thread before each opening.
+    ///   - beforeClosing: called there before sources are closed.
+    private func cameraController(
+        beforeOpening: @escaping @Sendable () -> Void = {}, beforeClosing: @escaping @Sendable () -> Void = {}
+    ) throws -> CameraController {
         let cameras = cameras
         return try CameraController(wake: wake, clock: clock.pollClock) { wanted in
             beforeOpening()
             return try cameras.open(wanted)
         } closing: {
+            beforeClosing()
             cameras.noteClosing()
         } failed: { problem in
             cameras.note(problem)
@@ -214,6 +219,36 @@ import Testing
         #expect(!isReady)
         settle()
         #expect(script.seen.closed == 1 && cameras.closings == 1)
+    }
+
+    @Test func `a source is closed on the controller's thread, however many come at once`() throws {
+        let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let scripts = (0..<3).map { _ in camera() }
+        let cameraController = try cameraController(beforeClosing: {
+            entered.signal()
+            mayGo.wait()
+        })
+        defer { cameraController.close() }
+        settle()
+        cameraController.request(Self.wanted)
+        let first = take(cameraController)
+        settle()
+        cameraController.request(CameraController.Target(source: .sample, camera: VideoFormat()), besidePrevious: true)
+        let second = take(cameraController)
+        settle()
+        cameraController.request(Self.wanted, besidePrevious: true)
+        waits { scripts[2].seen.opened == 1 && clock.isAsleep }
+        cameraController.returnSource(first, nil)
+        entered.wait()
+        // The thread is busy while one more is returned, and the third, which nobody took, is not wanted any more.
+        cameraController.returnSource(second, nil)
+        cameraController.request(nil)
+        #expect(scripts.map(\.seen.closed) == [0, 0, 0])
+        mayGo.signal()
+        entered.wait()
+        mayGo.signal()
+        settle()
+        #expect(scripts.map(\.seen.closed) == [1, 1, 1])
     }
 
     @Test func `each new reason is reported once, and again for another request`() throws {
