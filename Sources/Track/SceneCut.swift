@@ -12,19 +12,24 @@ import Frames
 /// the size of a head and shoulders becomes something that nothing near it in the frame before explains. What moved is
 /// still there, some cells away, and in sum the part has kept its brightness and colours; a hand before the camera
 /// changes them all the same way.
+///
+/// A cut may be blended over some frames, of which each is like the one before. So the newest frame is also compared
+/// with some from longer ago, and is another scene if it is unlike one of them and those in between are mixtures of
+/// both. Whatever moves, turns, zooms or covers instead shows in between what is in neither.
 struct SceneCut: ~Copyable {
     /// How a frame differs from those before it.
     enum Change {
         case none
-        /// Within the last second the scene became another, or most of it moved: a dissolve, a wipe, a pan.
+        /// Within the last second the scene became another, or most of it moved: a long dissolve, a wipe, a pan.
         case gradual
-        /// It shows another scene than the frame before.
+        /// It shows another scene than the frame before, or than one a few frames ago that it was blended with since.
         case cut
     }
 
     /// Cells of the grid: so many that a window is smaller than a head, and so few that a head's movement between two
     /// frames is less than a window.
     private static let (columns, rows) = (36, 21)
+    private static let cells = columns * rows
     /// Samples per cell, across and down: the noise of a dim picture is a quarter in their mean.
     private static let samples = 4
     /// The mean correlation of the windows above which consecutive frames show the same scene; across cuts it is lower.
@@ -66,6 +71,22 @@ struct SceneCut: ~Copyable {
     /// How many times as much must change as in the two frames before: movement lasts, and cameras repeat frames.
     private static let sudden = 3
 
+    /// How many frames ago those are with which the newest frame is compared for a blended cut, ascending. The longest
+    /// spans a fade of nine blended frames; for a short fade a short span is best, since less moves meanwhile.
+    private static let spans = [2, 3, 5, 7, 10]
+    /// The newest frame and those up to the longest span before it.
+    private static let kept = 11
+    /// What mixtures of two frames leave of those between them, in squares of grey levels, as a share of a(1 - a) times
+    /// the squares between the two, where a is the newer one's weight. In nine of ten fades it is below 0.12, and 1 if
+    /// cells change one after the other, as in a wipe. Moving pictures that are unlike leave at least 0.2.
+    private static let mixture: Float = 0.2
+    /// The least sum of a(1 - a) over the frames between: one frame halfway has 0.25.
+    private static let leastMixed: Float = 0.1
+    /// How much less of the newest frame a mixture may have than the one before it.
+    private static let backwards: Float = 0.05
+    /// The share that the last frame of a fade adds at least: that of one that lasts twenty frames.
+    private static let leastStep: Float = 0.05
+
     private var last = [Float](repeating: 0, count: columns * rows)
     private var fresh = [Float](repeating: 0, count: columns * rows)
     /// The means of U and V, doubled: chroma differs less than luma between clothes, skin, hair and wall.
@@ -83,6 +104,16 @@ struct SceneCut: ~Copyable {
     private static let interval = 15
     /// The number of clear windows whose place in the frame before does not explain them, in each of the last frames.
     private var changes = (newest: 0, last: 0, oldest: 0)
+    /// The grids of the last frames: luma, U and V. The newest is in `slot`, the one before it in the slot before.
+    private var recent = [SIMD4<Float>](repeating: .zero, count: kept * cells)
+    private var slot = 0
+    /// How many frames before the newest show the same scene, or blend into it, as far as they are in `recent`.
+    private var history = 0
+    /// The number of frames since a blended cut was noticed; `kept` if none was in these frames.
+    private var sinceBlend = kept
+    /// A grid from `recent`, in place of that of the newest frame.
+    private var spare = [Float](repeating: 0, count: columns * rows)
+    private var spareChroma = [SIMD2<Float>](repeating: .zero, count: columns * rows)
     /// The windows at their place in the frame before, and at another place that was tried. `best` is the highest
     /// correlation of the places, with the neighbours'.
     private var still = Windows()
@@ -106,7 +137,8 @@ struct SceneCut: ~Copyable {
     /// Compares the next frame with those before it; the first frame of a size with none.
     /// - Parameters:
     ///   - chroma: nil for a gray picture.
-    ///   - isThorough: whether to notice also that people before the same wall are replaced, and gradual changes.
+    ///   - isThorough: whether to notice also that people before the same wall are replaced, blended cuts, and gradual
+    ///     changes. While a blend goes on after it was noticed, each frame is a cut.
     mutating func update(_ luma: borrowing LumaView, chroma: ChromaView? = nil, isThorough: Bool) -> Change {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return .none }
         swap(&last, &fresh)
@@ -118,13 +150,19 @@ struct SceneCut: ~Copyable {
         if isThorough {
             swap(&lastChroma, &freshChroma)
             measure(chroma)
+            keep()
+            if canCompare { history = min(history + 1, Self.kept - 1) } else { forget() }
         }
         var change = Change.none
         if !isThorough || isFirst { changes = (0, 0, 0) }
         if !isFirst && !isAlike(last) {
             change = .cut
             changes = (0, 0, 0)
+            forget()
         } else if isThorough && canCompare && hasReplaced() {
+            change = .cut
+            forget()
+        } else if isThorough && canCompare && hasBlended() {
             change = .cut
         } else if isThorough && !isFirst && !isAlike(older) {
             change = .gradual
@@ -156,17 +194,27 @@ struct SceneCut: ~Copyable {
     private mutating func hasReplaced() -> Bool {
         changes = (0, changes.newest, changes.last)
         // In most frames of a call little has changed.
-        guard hasChanged() else { return false }
+        guard hasChanged(from: 1, to: 0) else { return false }
+        changes.newest = countChanges()
+        return changes.newest > Self.sudden * max(changes.last, changes.oldest) && isReplaced(changes.newest)
+    }
+
+    /// The number of windows, clear in both frames, that their place in `last` does not explain.
+    private mutating func countChanges() -> Int {
         let (columns, rows) = cellsBetweenBars(last)
-        guard columns.count > 2, rows.count > 2 else { return false }
+        guard columns.count > 2, rows.count > 2 else { return 0 }
         Self.compare(
             last, lastChroma, fresh, freshChroma, columns, rows, movedBy: (0, 0), &still)
         for i in best.indices { best[i] = -1 }
         Self.keepBest(&still, columns, rows, &best)
-        changes.newest = countUnexplained().clear
-        guard changes.newest >= Self.person, changes.newest > Self.sudden * max(changes.last, changes.oldest),
-            Self.imbalance.contains(measureImbalance())
-        else { return false }
+        return countUnexplained().clear
+    }
+
+    /// Whether what changed is a person who was not there in `last`, rather than what moved or covers.
+    /// - Parameter count: what `countChanges` has just returned.
+    private mutating func isReplaced(_ count: Int) -> Bool {
+        guard count >= Self.person, Self.imbalance.contains(measureImbalance()) else { return false }
+        let (columns, rows) = cellsBetweenBars(last)
         let distances = -Self.farthest...Self.farthest
         for down in distances {
             for across in distances where (across, down) != (0, 0) {
@@ -182,15 +230,120 @@ struct SceneCut: ~Copyable {
             && Float(unexplained.clear) >= Self.clearShare * Float(unexplained.all)
     }
 
-    /// Whether enough cells differ between the last two frames for a part to be another.
-    private func hasChanged() -> Bool {
+    /// Whether enough cells differ between two of the recent frames for a part to be another.
+    /// - Parameter before: frames ago, as is `now`.
+    private func hasChanged(from before: Int, to now: Int) -> Bool {
+        let (first, second) = (place(before), place(now))
         var count = 0
-        for i in fresh.indices {
-            let chroma = freshChroma[i] - lastChroma[i]
-            let change = max(abs(fresh[i] - last[i]), abs(chroma.x), abs(chroma.y))
-            count += change > Self.changed ? 1 : 0
+        for i in 0..<Self.cells {
+            let change = recent[second + i] - recent[first + i]
+            count += pointwiseMax(change, -change).max() > Self.changed ? 1 : 0
         }
         return count >= Self.leastChanged
+    }
+
+    /// Whether the newest frame shows another scene, or another person, than a recent one, and those between them blend
+    /// the two. Leaves another frame in `last`, which the next one replaces.
+    private mutating func hasBlended() -> Bool {
+        sinceBlend = min(sinceBlend + 1, Self.kept)
+        var longest = 0
+        for span in Self.spans where span <= history { longest = span }
+        // In most frames of a call little has changed since then either.
+        guard longest > 0, hasChanged(from: longest, to: 0) else { return false }
+        for span in Self.spans where span <= longest && hasChanged(from: span, to: 0) {
+            guard isMixed(since: span), isOther(since: span) else { continue }
+            sinceBlend = 0
+            return true
+        }
+        return false
+    }
+
+    /// Whether the frames since an earlier one are mixtures of it and the newest, each with more of the newest.
+    private func isMixed(since span: Int) -> Bool {
+        let (old, new) = (place(span), place(0))
+        var squares = SIMD4<Float>.zero
+        for i in 0..<Self.cells {
+            let way = recent[new + i] - recent[old + i]
+            squares += way * way
+        }
+        let whole = squares.sum()
+        var (rest, mixed, share) = (Float(0), Float(0), Float(0))
+        for ago in stride(from: span - 1, to: 0, by: -1) {
+            let middle = place(ago)
+            var (parts, products) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
+            for i in 0..<Self.cells {
+                let before = recent[old + i]
+                let part = recent[middle + i] - before
+                parts += part * part
+                products += part * (recent[new + i] - before)
+            }
+            // By least squares.
+            let next = products.sum() / whole
+            guard next > share - Self.backwards else { return false }
+            rest += parts.sum() - next * next * whole
+            mixed += max(0, next * (1 - next)) * whole
+            share = next
+        }
+        guard 1 - share > -Self.backwards, mixed > Self.leastMixed * whole, rest < Self.mixture * mixed else {
+            return false
+        }
+        // After a cut was noticed in the middle of a fade, the rest of the fade is one too, but not what follows: the
+        // new scene is to be searched as it is at last.
+        return span <= sinceBlend || 1 - share >= Self.leastStep
+    }
+
+    /// Whether the newest frame shows another scene, or another person, than an earlier one.
+    private mutating func isOther(since span: Int) -> Bool {
+        let start = place(span)
+        Self.unpack(recent, from: start, to: &last, &lastChroma)
+        if !isAlike(last) { return true }
+        let count = countChanges()
+        guard isReplaced(count) else { return false }
+        // Where frames are blended to convert their rate, those of whoever moves fast are mixtures too.
+        return count > Self.sudden * countChanges(before: span)
+    }
+
+    /// The same number of windows as `countChanges` for an earlier frame, and one as long before it as that is ago, or
+    /// the earliest. Leaves another frame in `last`.
+    private mutating func countChanges(before span: Int) -> Int {
+        let longer = span + min(span, history - span)
+        guard longer > span, hasChanged(from: longer, to: span) else { return 0 }
+        let (start, end) = (place(longer), place(span))
+        Self.unpack(recent, from: start, to: &last, &lastChroma)
+        Self.unpack(recent, from: end, to: &spare, &spareChroma)
+        swap(&fresh, &spare)
+        swap(&freshChroma, &spareChroma)
+        let count = countChanges()
+        swap(&fresh, &spare)
+        swap(&freshChroma, &spareChroma)
+        return count
+    }
+
+    /// Keeps the newest frame's grid in place of the oldest.
+    private mutating func keep() {
+        slot = (slot + 1) % Self.kept
+        let start = place(0)
+        for i in fresh.indices { recent[start + i] = SIMD4(fresh[i], freshChroma[i].x, freshChroma[i].y, 0) }
+    }
+
+    /// Compares no later frame with those before the newest.
+    private mutating func forget() {
+        (history, sinceBlend) = (0, Self.kept)
+    }
+
+    /// The first cell in `recent` of a frame.
+    private func place(_ ago: Int) -> Int {
+        (slot + Self.kept - ago) % Self.kept * Self.cells
+    }
+
+    private static func unpack(
+        _ frames: borrowing [SIMD4<Float>], from start: Int, to luma: inout [Float], _ chroma: inout [SIMD2<Float>]
+    ) {
+        for i in luma.indices {
+            let cell = frames[start + i]
+            luma[i] = cell.x
+            chroma[i] = SIMD2(cell.y, cell.z)
+        }
     }
 
     /// The number of windows with texture that nothing near them explains, and of those that are clear in both frames.

@@ -57,12 +57,15 @@ struct SceneCutTests {
     }
 
     /// A wall of bricks of different greys, each smaller than a pan in one frame.
-    private func bricks(shift: Int, down: Int = 0) -> Frame {
+    /// - Parameter zoom: 1.1: a tenth larger.
+    private func bricks(shift: Int, down: Int = 0, zoom: Float = 1) -> Frame {
         var frame = Frame(FrameLayout(width: 320, height: 180, format: .gray))
         var bytes = frame.mutableBytes
         for y in 0..<180 {
             for x in 0..<320 {
-                let (column, row) = ((x + 400 - shift) / 14, (y + 400 - down) / 14)
+                let seen = (Point(Float(x), Float(y)) - Point(160, 90)) * (1 / zoom) + Point(160, 90)
+                let (across, along) = (Int(seen.x.rounded(.down)), Int(seen.y.rounded(.down)))
+                let (column, row) = ((across + 400 - shift) / 14, (along + 400 - down) / 14)
                 bytes[y * 320 + x] = UInt8(40 + (column &* 7919 &+ row &* 104729 &+ column * row * 31) % 160)
             }
         }
@@ -82,15 +85,53 @@ struct SceneCutTests {
         mixed(scene(from), scene(to), share: share)
     }
 
-    @Test(arguments: [10, 25]) func `a dissolve is a gradual change, and a scene that stays is none`(frames: Int) {
+    @Test func `a long dissolve is a gradual change, and a scene that stays is none`() {
         var cut = SceneCut()
         var changes: [SceneCut.Change] = []
         for i in 0..<60 {
-            let share = max(0, min(1, Float(i - 20) / Float(frames)))
+            let share = max(0, min(1, Float(i - 20) / 25))
             changes.append(cut.update(dissolve(1, 4, share: share).view.luma, isThorough: true))
         }
         #expect(changes.contains(.gradual) && !changes.contains(.cut))
         #expect(changes[..<20].allSatisfy { $0 == .none } && changes.suffix(5).allSatisfy { $0 == .none })
+    }
+
+    /// The frames that are cuts where the first picture is shown up to frame 11, and the second from 12 + `blended` on.
+    private func cuts(from first: borrowing Frame, to second: borrowing Frame, blended: Int) -> [Int] {
+        var cut = SceneCut()
+        var cuts: [Int] = []
+        for i in 0..<20 + blended {
+            let share = max(0, min(1, Float(i - 11) / Float(blended + 1)))
+            if takeInColor(&cut, mixed(first, second, share: share)) { cuts.append(i) }
+        }
+        return cuts
+    }
+
+    @Test(arguments: [1, 3, 6, 9])
+    func `a cut that is blended over some frames is one until the new scene is there`(blended: Int) {
+        for (first, second) in [(1, 4), (4, 7)] {
+            let cuts = self.cuts(from: scene(first), to: scene(second), blended: blended)
+            #expect(cuts.last == 12 + blended && cuts.allSatisfy { $0 > 11 }, "scenes \(first), \(second): \(cuts)")
+        }
+    }
+
+    @Test(arguments: [(4, 0), (-12, 0), (0, -8)])
+    func `a turn of the camera over many frames is not a cut`(across: Int, down: Int) {
+        var cut = SceneCut()
+        for i in -9..<9 {
+            let isCut = takeInColor(&cut, bricks(shift: i * across, down: i * down))
+            #expect(!isCut, "frame \(i)")
+        }
+    }
+
+    @Test(arguments: [1.02, 0.95] as [Float]) func `a zoom over many frames is not a cut`(step: Float) {
+        var cut = SceneCut()
+        var zoom: Float = 1
+        for i in 0..<24 {
+            if (6..<18).contains(i) { zoom *= step }
+            let isCut = takeInColor(&cut, bricks(shift: 0, zoom: zoom))
+            #expect(!isCut, "frame \(i)")
+        }
     }
 
     @Test func `another scene is a cut in its first frame only`() {
@@ -233,6 +274,13 @@ struct SceneCutTests {
         }
         // Two people may happen to be alike in clothes and hair.
         #expect(cuts >= 5)
+    }
+
+    @Test(arguments: [1, 3, 6]) func `another person in the same room who is blended in is a cut`(blended: Int) {
+        for (first, second) in [(3, 4), (5, 6)] {
+            let cuts = self.cuts(from: seated(first), to: seated(second), blended: blended)
+            #expect(cuts.last == 12 + blended && cuts.allSatisfy { $0 > 11 }, "person \(second): \(cuts)")
+        }
     }
 
     @Test(arguments: 1...5) func `a person who moves, leans in or sits in other light is no cut`(person: Int) {
