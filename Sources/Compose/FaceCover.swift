@@ -64,10 +64,19 @@ public struct FaceCover: ~Copyable {
     private var lastDoubt = 0.0
     /// Whether faces were there when the picture was turned, or before a gap, and none was found since.
     private var isDoubtful = false
+    /// Whether the last frame was shown.
+    private var wasShown = false
+    /// When the first of the faces in the last frame was found; seconds.
+    private var firstFace: Double?
+    /// Side of the square of grid cells that the mosaic shows as one. A power of two, so that the squares of each size
+    /// consist of whole smaller ones: when the size changes, all pictures together show no more than the finest does.
+    private var joined = 1
 
-    /// Side of a grid cell, and of a mosaic cell, relative to the picture's longer side. A face that fills the picture
-    /// is six cells wide.
+    /// Side of a grid cell relative to the picture's longer side. The mosaic over a head of up to six of them shows
+    /// these cells; over a larger head, it joins them.
     private static let cell: Float = 1 / 28
+    /// The most cells of the mosaic along the longer side of a head, as in a pixelated face.
+    private static let maxCells: Float = 6
     /// Seconds for which a lost face's position is covered while the tracker searches there. Then the placeholder is
     /// shown.
     private static let timeout = 1.5
@@ -82,6 +91,15 @@ public struct FaceCover: ~Copyable {
     /// Seconds without any face after which the picture is shown. On clips with 8294 labelled faces, 1 s would leave no
     /// more of them bare, 0.5 s ten more, and 0 s seventeen more.
     private static let emptyTimeout = 2.0
+    /// The distance to the frame's edge, in heights of a head, within which a face may be a part of a larger one that is
+    /// cut off there: nose and mouth are less than half as high as the head.
+    private static let entryReach: Float = 1.5
+    /// The speed of such a face, in its widths per second. Somebody who sits down is as fast.
+    private static let entrySpeed: Float = 0.3
+    /// The share of the frame that moves when it comes in, before its own speed is known.
+    private static let entryMotion: Float = 0.01
+    /// Seconds after which somebody who still moves is shown with the face covered as it is.
+    private static let longestEntry = 1.0
     /// Growth of the covered area per second, relative to its size, since the person in it may move.
     private static let growth: Float = 1.2
     /// Seconds for which a moving cell stays covered. A face that is there is found within half of that.
@@ -121,6 +139,7 @@ public struct FaceCover: ~Copyable {
         known.removeAll(keepingCapacity: true)
         motion = nil
         last = nil
+        joined = 1
         lastOverflow = -.infinity
     }
 
@@ -139,6 +158,7 @@ public struct FaceCover: ~Copyable {
     ) -> Bool {
         // After a gap, such as of a camera that stalled, somebody may still sit there unseen.
         if last.map({ time < $0 || time > $0 + 2 }) ?? false { forgetPlaces() }
+        let elapsed = last.map { time - $0 }
         if last == nil { lastDoubt = time }
         last = time
         share = 0
@@ -146,15 +166,60 @@ public struct FaceCover: ~Copyable {
         let isMoving = markMotion(at: time)
         if isMoving || !missing.isEmpty || !candidateHeads.isEmpty {
             drawMosaic(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
+        } else {
+            joined = 1
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
+        wasShown = mayBeShown(faces, hasSearchedAll, elapsed: elapsed, at: time)
+        return wasShown
+    }
+
+    /// Whether the frame may be shown, with what is covered in it.
+    private mutating func mayBeShown(
+        _ faces: [Face], _ hasSearchedAll: Bool, elapsed: Double?, at time: Double
+    ) -> Bool {
+        if faces.isEmpty { firstFace = nil }
         guard hasSearchedAll, time - lastOverflow > Self.timeout else { return false }
         if !faces.isEmpty {
+            let first = firstFace ?? time
+            firstFace = first
+            if !wasShown, time - first < Self.longestEntry, isEntering(elapsed) { return false }
             isDoubtful = false
             return true
         }
         if !missing.isEmpty { return !missing.contains { time - $0.since > Self.timeout } }
         return time - lastDoubt >= (isDoubtful ? Self.aloneTimeout : Self.emptyTimeout)
+    }
+
+    /// The share of the frame that moved, 0 to 1.
+    private var movedShare: Float {
+        switch motion {
+        case .some(let motion): motion.share
+        case .none: 0
+        }
+    }
+
+    /// Whether a face may be a part of a larger one that comes in over the frame's edge, as when the lid of a laptop is
+    /// opened: until the eyes are in the frame, nose and mouth may be taken for a face. It moves, near an edge.
+    /// Of the first frame nothing is known.
+    private func isEntering(_ elapsed: Double?) -> Bool {
+        guard let elapsed else { return false }
+        for face in known {
+            let (box, reach) = (face.rect, Self.entryReach * face.rect.height)
+            guard
+                box.x < reach || box.y < reach || box.x + box.width + reach > Float(size.width)
+                    || box.y + box.height + reach > Float(size.height)
+            else { continue }
+            let isFast: Bool
+            if let i = before.firstIndex(where: { $0.id == face.id }) {
+                let way = (box.center - before[i].rect.center).length
+                isFast = way > Float(elapsed) * Self.entrySpeed * box.width
+            } else {
+                isFast = movedShare > Self.entryMotion
+            }
+            if isFast { return true }
+        }
+        return false
     }
 
     /// Covers face candidates on a composed photo.
@@ -303,6 +368,28 @@ public struct FaceCover: ~Copyable {
         return isAny
     }
 
+    /// Sets how many cells the mosaic joins: so many that few lie along the largest head that it covers. The areas
+    /// around heads grow with time, but what is in them doesn't.
+    /// - Parameters:
+    ///   - tile: side of a grid cell, in pixels of the canvas.
+    ///   - limit: the canvas's longer side; larger squares would show no less.
+    private mutating func updateJoined(
+        _ candidateHeads: [Rect], isMoving: Bool, tile: Int, limit: Int, _ placement: Affine
+    ) {
+        var longest: Float = 0
+        for head in candidateHeads { longest = max(longest, Self.length(of: head, placement)) }
+        for lost in missing { longest = max(longest, Self.length(of: lost.rect, placement)) }
+        var needed = 1
+        while Float(needed * tile) * Self.maxCells < longest && needed * tile < limit { needed *= 2 }
+        // What still moves may be a head that is no longer among the missing ones.
+        joined = isMoving ? max(joined, needed) : needed
+    }
+
+    /// The longer side of a head's box on the canvas, in pixels.
+    private static func length(of head: Rect, _ placement: Affine) -> Float {
+        max(placement.linear(Point(head.width, 0)).length, placement.linear(Point(0, head.height)).length)
+    }
+
     /// Draws the mosaic over candidates, missing faces and marked cells.
     /// - Parameter isMoving: whether any cell was marked recently.
     private mutating func drawMosaic(
@@ -314,6 +401,9 @@ public struct FaceCover: ~Copyable {
         canvas.effects.pixelation.average(
             canvas.frame, origin: .zero, side: Float(tile), columns: layout.width / tile + 1,
             rows: layout.height / tile + 1)
+        updateJoined(
+            candidateHeads, isMoving: isMoving, tile: tile, limit: max(layout.width, layout.height), placement)
+        canvas.effects.pixelation.join(joined)
         canvas.effects.pixelation.quantize()
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)

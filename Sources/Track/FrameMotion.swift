@@ -74,7 +74,7 @@ public struct FrameMotion: ~Copyable {
     }
 
     /// The share of the frame's cells that moved, 0 to 1; 0 if the frame is smaller than a cell.
-    var share: Float { Float(sums[sums.count - 1]) / Float(max(1, columns * rows)) }
+    public var share: Float { Float(sums[sums.count - 1]) / Float(max(1, columns * rows)) }
 
     /// The share of a rectangle's cells that moved, 0 to 1. Counts only cells inside the frame.
     public func share(of rect: Rect) -> Float {

@@ -14,6 +14,8 @@ struct FrameSearch: ~Copyable {
     /// The search for turned faces, while faces must be hidden.
     private var turned: ScanScheduler?
     private var motion: FrameMotion
+    /// The level of the likely sizes that `nextMoved` has searched last.
+    private var movedLevel = 0
     /// Boxes of the faces that are known, pixels.
     private var known: [Rect] = []
 
@@ -116,6 +118,17 @@ struct FrameSearch: ~Copyable {
     /// Repeats the search of a tile of large faces that was searched too few times; nil if it was not searched yet, or
     /// often enough.
     mutating func repeatLarge(_ tile: Int) -> PatchTransform? { likely.repeatLarge(tile) }
+
+    /// The tile in which most has moved, of one level of the likely sizes after the other; nil if nothing has that may
+    /// be a head.
+    mutating func nextMoved() -> PatchTransform? {
+        let count = likely.levels.count
+        for _ in 0..<count {
+            movedLevel = (movedLevel + 1) % count
+            if let tile = likely.searchMoved(level: movedLevel) { return tile }
+        }
+        return nil
+    }
 
     /// The number of levels of sizes, of the likely and of smaller ones.
     var levelCount: Int { likely.levels.count + (small?.levels.count ?? 0) }

@@ -15,6 +15,8 @@ struct SearchBudget {
         var hasLost: Bool
         /// Whether something other than a known face has moved within the last second.
         var hasEntered: Bool
+        /// Whether that has begun within the last second.
+        var isEntering: Bool
 
         /// Whether to search with twice the budget: without faces to track there is time for more, and at the start and
         /// in a crowd more faces are likely.
@@ -56,8 +58,8 @@ struct SearchBudget {
     /// Tiles searched per second then in a crowd. With one tile in six for cats, 120 tiles left none of 406 faces bare,
     /// 90 tiles 3, and 60 tiles 12; these are as many for people as those 120.
     private static let tilesThoroughCrowd = 105.0
-    /// Tiles searched per second then after a face was lost, and half as many while something moves. On labelled clips
-    /// without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
+    /// Tiles searched per second then after a face was lost, or when something begins to move, and half as many while it
+    /// does. On labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
     /// Tiles of smaller sizes that are searched per second then, until all of them were searched once, and in a frame
     /// at most; and then their number as a share of the other tiles' beside them.
@@ -112,7 +114,9 @@ struct SearchBudget {
         } else if situation.isThorough, isSeeking || situation.hasLost {
             Self.tilesThoroughAlert
         } else if situation.isThorough {
-            situation.hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
+            situation.isEntering
+                ? Self.tilesThoroughAlert
+                : situation.hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
         } else if isSeeking {
             Self.tilesAlert
         } else if situation.shown == 0 {

@@ -65,6 +65,10 @@ public struct Tracker: ~Copyable {
     /// `ScanScheduler.step`), and at these head tilts, degrees.
     static let photoSizes = ScanScheduler.phases
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
+    /// The other head tilts, at which photos are searched too while `isThorough`, degrees, and the smallest window
+    /// then, pixels: that of a face with 32 between the eyes.
+    private static let turnedPhotoRolls: [Float] = [70, -70, 90, -90, 110, -110, 130, -130, 150, -150, 170, -170]
+    private static let smallestTurned: Float = 77
     /// Seconds after an entrance during which a new face is expected, and those without motion before an empty room is
     /// entered.
     private static let entranceDuration = 1.0
@@ -230,6 +234,11 @@ public struct Tracker: ~Copyable {
                 ScanScheduler(
                     width: luma.width, height: luma.height, smallest: size * FrameSearch.smallestThorough,
                     limit: size * first, rolls: [0]))
+            scan(
+                luma,
+                ScanScheduler(
+                    width: luma.width, height: luma.height, smallest: size * max(first, Self.smallestTurned),
+                    rolls: Self.turnedPhotoRolls))
         }
         candidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
@@ -309,7 +318,8 @@ public struct Tracker: ~Copyable {
         SearchBudget.Situation(
             shown: tracks.count { $0.isConfirmed }, isThorough: isThorough, isFirstPass: isFirstPass,
             lacksSearches: lacksSearches, hasLost: !lost.isEmpty,
-            hasEntered: seconds - last.entrance < Self.entranceDuration)
+            hasEntered: seconds - last.entrance < Self.entranceDuration,
+            isEntering: seconds - last.entranceBegan < Self.entranceDuration)
     }
 
     /// Whether no face is known.
@@ -483,7 +493,7 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 search.search(for: &cats, luma, besides: tracks, at: seconds, &nextID)
-            } else if tiles > 0, let tile = search.next(thorough: isThorough) {
+            } else if tiles > 0, let tile = movedTile(situation) ?? search.next(thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
                 addCandidates(luma, tile)
@@ -497,6 +507,11 @@ public struct Tracker: ~Copyable {
         if isThorough || isEntrance { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
+    }
+
+    /// While somebody to hide may be coming in beside a known face, the tile in which most has moved.
+    private mutating func movedTile(_ situation: SearchBudget.Situation) -> PatchTransform? {
+        situation.isThorough && situation.isEntering && situation.shown > 0 ? search.nextMoved() : nil
     }
 
     /// Searches for large faces again until that was done in several frames, beside the frame's budget.

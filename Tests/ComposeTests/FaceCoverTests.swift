@@ -4,7 +4,8 @@ import Track
 
 @testable import Compose
 
-/// Frames of 320 x 180 pixels, a few per second. Covered places are recognised by the mosaic's cells, 10 pixels wide.
+/// Frames, a few per second. If not said otherwise they have 320 x 180 pixels, and covered places are recognised by the
+/// grid's cells, 10 pixels wide.
 @Suite struct FaceCoverTests {
     /// One frame, and its expected result.
     struct Step: Sendable {
@@ -31,12 +32,14 @@ import Track
         var testDescription: String { name }
     }
 
-    /// A mean head, 54 pixels wide and 82 high.
-    private static func person(_ id: Int, at place: Point, _ state: Face.State = .tracked) -> Face {
-        let head = HeadPlacement(x: [20, 0, 0], y: [0, 20, 0], origin: place)
+    /// A mean head, 2.72 times as wide as the distance between the eyes and 4.12 times as high: 54 and 82 pixels.
+    private static func person(
+        _ id: Int, at place: Point, _ state: Face.State = .tracked, scale: Float = 20
+    ) -> Face {
+        let head = HeadPlacement(x: [scale, 0, 0], y: [0, scale, 0], origin: place)
         var face = Face.mean
         (face.id, face.state, face.head, face.landmarks) = (id, state, head, head.landmarks)
-        face.box = Rect(x: place.x - 20, y: place.y - 10, width: 40, height: 50)
+        face.box = Rect(x: place.x - scale, y: place.y - scale / 2, width: 2 * scale, height: 2.5 * scale)
         return face
     }
 
@@ -73,7 +76,26 @@ import Track
     /// Something half as wide as a head, moving to the right.
     private static func strip(_ x: Int) -> PixelRect { PixelRect(x: x, y: 60, width: 40, height: 60) }
 
+    /// A small face near the upper edge, which moves down by a fifth of its width in each of its frames.
+    private static func entering(_ number: Int) -> [Face] {
+        [person(7, at: Point(160, 30 + 6 * Float(number)), scale: 10)]
+    }
+    /// What else moves then.
+    private static func passing(_ number: Int) -> PixelRect {
+        PixelRect(x: 20 + 40 * number, y: 120, width: 60, height: 50)
+    }
+
     static let stories: [Story] = [
+        Story(
+            name: "a face that comes in over the edge ends the placeholder when it is slow, or after a second",
+            steps: [
+                Step(time: 0, faces: [], light: passing(0), mayBeSeen: false),
+                Step(time: 0.1, faces: entering(0), light: passing(1), mayBeSeen: false),
+                Step(time: 0.2, faces: entering(1), light: passing(2), mayBeSeen: false),
+                Step(time: 0.3, faces: entering(2), light: passing(3), mayBeSeen: false),
+                Step(time: 0.4, faces: entering(2), light: passing(4), mayBeSeen: true),
+                Step(time: 0.5, faces: entering(4), light: passing(5), mayBeSeen: true),
+            ]),
         Story(
             name: "a picture without faces is shown two seconds after the whole frame was searched",
             steps: [
@@ -343,11 +365,15 @@ import Track
         private let picture: Frame
         private let placement: Affine
 
-        /// - Parameter placement: from the searched frame to the canvas.
-        init(placement: Affine = .identity) {
-            let layout = FrameLayout(width: 320, height: 180, format: .gray)
-            canvas = Canvas(layout)
-            picture = Samples(noise: layout).frame
+        /// - Parameters:
+        ///   - placement: from the searched frame to the canvas.
+        ///   - samples: the picture.
+        init(
+            placement: Affine = .identity,
+            _ samples: Samples = Samples(noise: FrameLayout(width: 320, height: 180, format: .gray))
+        ) {
+            canvas = Canvas(samples.layout)
+            picture = samples.frame
             self.placement = placement
         }
 
@@ -374,6 +400,16 @@ import Track
         func changes(at place: Point) -> Int {
             let (left, top) = (Int(place.x) / 10 * 10, Int(place.y) / 10 * 10)
             return Self.changes(canvas.frame, picture, columns: left..<left + 10, rows: top..<top + 10)
+        }
+
+        /// The rows, or columns, in whose middle the level differs from the one before.
+        func borders(_ range: Range<Int>, isDown: Bool) -> [Int] {
+            let after = Samples(canvas.frame)
+            let layout = after.layout
+            func level(_ at: Int) -> Int {
+                isDown ? after[layout.width / 2, at].x : after[at, layout.height / 2].x
+            }
+            return range.filter { level($0) != level($0 - 1) }
         }
 
         /// All changed pixels.
@@ -412,6 +448,61 @@ import Track
             #expect(changes > 0 || step.covered.isEmpty, "frame \(number)")
             #expect(changes == 0 || !step.covered.isEmpty, "frame \(number)")
         }
+    }
+
+    /// A picture that becomes brighter from row to row, or from column to column: each cell has a level of its own.
+    private static func ramp(_ size: FrameSize, isDown: Bool) -> Samples {
+        var samples = Samples(noise: FrameLayout(width: size.width, height: size.height, format: .gray))
+        for y in 0..<size.height {
+            for x in 0..<size.width {
+                let level = isDown ? y * 255 / size.height : x * 255 / size.width
+                samples.bytes[samples.places(x, y).y] = UInt8(level)
+            }
+        }
+        return samples
+    }
+
+    @Test(
+        arguments: [FrameSize(width: 1280, height: 720), FrameSize(width: 720, height: 1280)],
+        [0.2, 0.4, 0.6] as [Float])
+    func `at most six cells lie along the head of a lost face or candidate, however large`(
+        size: FrameSize, part: Float
+    ) {
+        let middle = Point(Float(size.width), Float(size.height)) / 2
+        let face = Self.person(1, at: middle, scale: part * Float(size.height) / 4.12)
+        let half = HeadOutline(face).halfSize
+        let head = Rect(x: middle.x - half.x, y: middle.y - half.y, width: 2 * half.x, height: 2 * half.y)
+        let stories = [
+            [Step(time: 0, faces: [face], mayBeSeen: true), Step(time: 0.25, faces: [], mayBeSeen: true)],
+            [Step(time: 0, faces: [], candidateHeads: [head], mayBeSeen: false)],
+        ]
+        for steps in stories {
+            for isDown in [true, false] {
+                var stage = Stage(Self.ramp(size, isDown: isDown))
+                for step in steps { _ = stage.process(step, width: size.width, height: size.height) }
+                let (center, reach) = isDown ? (size.height / 2, Int(half.y)) : (size.width / 2, Int(half.x))
+                let borders = stage.borders(center - reach + 1..<center + reach, isDown: isDown)
+                #expect((2...6).contains(borders.count), "\(borders)")
+                // Whatever the head's size, the cells consist of whole smallest ones: of 44 pixels here.
+                let side = borders.count > 1 ? borders[1] - borders[0] : 1
+                let isOnGrid = borders.allSatisfy { $0 % side == 0 }
+                #expect([44, 88, 176].contains(side) && isOnGrid, "\(borders)")
+            }
+        }
+    }
+
+    @Test func `what still moves when a large face is found again keeps its large cells`() {
+        let size = FrameSize(width: 1280, height: 720)
+        let face = Self.person(1, at: Point(640, 360), scale: 105)
+        // Inside the head.
+        let light = PixelRect(x: 540, y: 260, width: 200, height: 200)
+        var stage = Stage(Self.ramp(size, isDown: true))
+        for step in [
+            Step(time: 0, faces: [face], mayBeSeen: true), Step(time: 0.25, faces: [], light: light, mayBeSeen: true),
+            Step(time: 0.5, faces: [face], light: light, mayBeSeen: true),
+        ] { _ = stage.process(step, width: size.width, height: size.height) }
+        let borders = stage.borders(262..<458, isDown: true)
+        #expect(borders == [264, 352, 440])
     }
 
     @Test func `a reset forgets lost faces`() {

@@ -101,6 +101,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ["transpose=1", "transpose=2", "vflip,hflip"])
+    func `a face that is turned is covered in a photo`(turn: String) throws {
+        let path = try scratch.make(
+            "turned.png",
+            "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -filter_complex "
+                + "[1]crop=200:200:124:10,\(turn)[f];[0][f]overlay=220:140 -frames:v 1")
+        for isThorough in [true, false] {
+            var tracker = try tracker(isThorough: isThorough)
+            try Clip.firstPicture(of: path) { tracker.searchWhole($0.luma) }
+            let isInPhoto = isCovered(Point(320, 240), by: tracker)
+            #expect(isInPhoto == isThorough)
+        }
+    }
+
     @Test func `which faces are hidden does not depend on the smallest size to search for`() throws {
         let path = try far(true)
         func course(minSize: Float) throws -> [String] {
@@ -152,9 +166,9 @@ import Testing
         let isTracked = tracker.faces.count == 1
         try #require(isTracked)
         var (frames, isWhole) = (0, false)
-        while !isWhole, frames < 30 {
-            // Faded in, since it would be a cut otherwise.
-            let shown = mixed(small, large, share: min(1, Float(frames + 1) / 4))
+        while !isWhole, frames < 40 {
+            // Faded in slowly, since it would be a cut otherwise.
+            let shown = mixed(small, large, share: min(1, Float(frames + 1) / 20))
             tracker.update(shown.view.luma, at: Double(40 + frames) / 30)
             let isCut = tracker.isCut
             #expect(!isCut)
@@ -162,7 +176,7 @@ import Testing
             // Brow and chin.
             isWhole = isCovered(Point(640, 330), by: tracker) && isCovered(Point(640, 490), by: tracker)
         }
-        #expect(isWhole && frames <= 12, "\(frames) frames")
+        #expect(isWhole && frames <= 20, "\(frames) frames")
     }
 
     @Test func `a face of 20 pixels that appears is covered within a third of a second`() throws {

@@ -181,6 +181,32 @@ public struct Pixelation: ~Copyable {
         }
     }
 
+    /// Gives the cells of each square their mean, so that it looks like one cell. The first square begins at the grid's
+    /// origin. The grid itself stays, and so can be faded and filled cell by cell.
+    /// - Parameter side: the side of a square, cells.
+    public mutating func join(_ side: Int) {
+        guard side > 1 else { return }
+        for top in Swift.stride(from: 0, to: rows, by: side) {
+            for left in Swift.stride(from: 0, to: columns, by: side) {
+                let (bottom, right) = (min(rows, top + side), min(columns, left + side))
+                var sum = SIMD4<UInt32>.zero
+                for j in top..<bottom {
+                    for i in left..<right {
+                        let value = values[j * columns + i]
+                        let cell: SIMD4<UInt32> = [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24]
+                        sum &+= cell
+                    }
+                }
+                let count = UInt32((bottom - top) * (right - left))
+                let mean = (sum &+ count / 2) / SIMD4(repeating: count)
+                let value = mean.x | mean.y << 8 | mean.z << 16 | mean.w << 24
+                for j in top..<bottom {
+                    for i in left..<right { values[j * columns + i] = value }
+                }
+            }
+        }
+    }
+
     /// Rounds the cells' values to multiples of 8. This removes small differences between cells, from which trained
     /// networks could reconstruct faces.
     public mutating func quantize() {
