@@ -65,7 +65,11 @@ final class HandshakeHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if case .proven = state { context.fireErrorCaught(error) } else { context.close(promise: nil) }
+        switch state {
+        case .proven: context.fireErrorCaught(error)
+        case .waiting where error is FrameValidator.InvalidFrame: close(.protocolError, "", context)
+        case .waiting, .refused: context.close(promise: nil)
+        }
     }
 
     /// Closes the connection after a pause, which limits the rate of guesses at the secret.

@@ -105,6 +105,7 @@ public final class PageServer: Sendable {
                     channel.eventLoop.makeCompletedFuture {
                         handlers.value.timer.requestArrived()
                         let pipeline = channel.pipeline.syncOperations
+                        try pipeline.addHandler(FrameValidator())
                         try pipeline.addHandler(
                             NIOWebSocketFrameAggregator(
                                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 256,

@@ -87,7 +87,8 @@ final class SocketBridge: ChannelDuplexHandler {
             NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge,
             NIOWebSocketFrameAggregator.Error.tooManyFragments:
             close(.messageTooLarge, "the line is longer than \(ControlLimits.longestLine >> 10) KiB")
-        case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error: close(.protocolError, "")
+        case is FrameValidator.InvalidFrame, is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error:
+            close(.protocolError, "")
         default: context.close(promise: nil)
         }
     }

@@ -23,11 +23,14 @@ public struct FileSink: FrameSink, ~Copyable {
     private let folder: OpenFolder
     /// The file's names in its folder, while it is written and when it is complete.
     private let (part, name): (String, String)
+    /// The file while it is written, open for writing, whatever has its name by then.
+    private let descriptor: CInt
     /// How ffmpeg calls the file, in its messages too.
     private let target: String
     private let claim: Claim
     private let kind: Kind
     private let isRecording: Bool
+    private let texts: [(keyword: String, text: String)]
     private let mode: mode_t
     private var overwrites: Bool
     private var encoder: ChildProcess
@@ -44,12 +47,13 @@ public struct FileSink: FrameSink, ~Copyable {
     ///   - isRecording: whether to keep what was written if the encoder fails.
     ///   - isPrivate: whether only this user may read the file.
     ///   - overwrites: whether to replace an existing file once this one is complete.
+    ///   - texts: texts to embed in a PNG, as for `PNGText`; other files get none.
     /// - Throws: `Problem` of kind `invalid` for an unknown extension, `exists` for a file that may not be replaced,
     ///   `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or `system` if it cannot be
     ///   written, `missing` if ffmpeg is not installed.
     public init(
         path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false,
-        isPrivate: Bool = false, overwrites: Bool = false
+        isPrivate: Bool = false, overwrites: Bool = false, texts: [(keyword: String, text: String)] = []
     ) throws(Problem) {
         guard let kind = Kind(path: path) else {
             throw Problem(
@@ -60,7 +64,7 @@ public struct FileSink: FrameSink, ~Copyable {
         try Self.check(path, overwrites)
         let folder = try OpenFolder(containing: path)
         let part = kind.temporaryName(for: path, "part")
-        try Self.make(part, in: folder, for: path, isPrivate ? 0o600 : 0o666)
+        let descriptor = try Self.make(part, in: folder, for: path, isPrivate ? 0o600 : 0o666)
         let target = "file:\(folder.path)/\(part)"
         do {
             encoder = try ChildProcess(
@@ -68,11 +72,14 @@ public struct FileSink: FrameSink, ~Copyable {
                     + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output(inPieces: isRecording)
                     + [target], .writing)
         } catch {
+            close(descriptor)
             folder.remove(part)
             throw error
         }
         self.claim = claim
         self.folder = folder
+        self.descriptor = descriptor
+        self.texts = texts
         self.target = target
         (self.path, self.part, name, self.kind) = (path, part, fileName(of: path), kind)
         (self.layout, self.isRecording) = (layout, isRecording)
@@ -86,6 +93,7 @@ public struct FileSink: FrameSink, ~Copyable {
             encoder.kill()
             folder.remove(part)
         }
+        close(descriptor)
     }
 
     /// The file while it is written, for a process that may have to end without its sink.
@@ -122,13 +130,14 @@ public struct FileSink: FrameSink, ~Copyable {
     /// Completes the file and renames it to its path. If there was no frame, removes it.
     /// - Parameter placeholder: not used; a file ends with its last frame.
     /// - Throws: `Problem` of kind `gone` if the encoder failed or the folder was moved, `exists` if another file has
-    ///   taken the path, `system` if the file cannot be renamed.
+    ///   taken the path, `system` if the file cannot be renamed or its texts cannot be written.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
         guard encoder.finish() == .status(0), !Self.lostItsEnd(encoder.lines) else {
             let problem = failure()
             throw isRecording ? recover(problem) : problem
         }
+        try embedTexts()
         if let problem = moveIntoPlace() { throw problem }
         // The fragmented file plays too, so the recording is safe whatever interrupts this step.
         guard isRecording, kind.comesInPieces || sound != nil else { return }
@@ -147,7 +156,7 @@ public struct FileSink: FrameSink, ~Copyable {
         // A part replaces no file that may be whole.
         overwrites = false
         // If the program must exit, the file is left as it is.
-        guard remux(part) || hasPicture(part) || ChildProcess.isShuttingDown else {
+        guard remux(part) || hasPicture || ChildProcess.isShuttingDown else {
             return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {
@@ -172,35 +181,57 @@ public struct FileSink: FrameSink, ~Copyable {
             fix: isFinished ? "it was kept as \(other)" : "choose a file in another folder")
     }
 
-    /// Rewrites a file of the folder as one piece, so that players can seek in it.
-    /// - Returns: false if that failed, usually because the disk is full; the file is unchanged.
+    /// Embeds the texts in a PNG that is complete.
+    private func embedTexts() throws(Problem) {
+        guard kind == .png, !texts.isEmpty, let png = try? contents(of: "/proc/self/fd/\(descriptor)"),
+            let more = PNGText.adding(texts, to: png)
+        else { return }
+        // The file gets longer. Nothing was written to this descriptor yet, so that it is at the file's start.
+        guard writeAll(more.span, to: descriptor) else { throw unwritable(path, errno) }
+    }
+
+    /// ffmpeg's arguments that read the file that was written. It is standard input, under a name by which ffmpeg can
+    /// seek in it, because another file may have its name by now.
+    private static let reading: [String] =
+        ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output"] + plainMedia
+        + ["-i", "file:/dev/stdin"]
+
+    /// Rewrites the file as one piece, so that players can seek in it.
+    /// - Parameter file: its name in the folder.
+    /// - Returns: false if that failed, usually because the disk is full, or if another file has the name. What has the
+    ///   name is unchanged then.
     @discardableResult
     private func remux(_ file: String) -> Bool {
         let whole = kind.temporaryName(for: path, "whole")
         // Created here, because ffmpeg would follow a link.
-        guard (try? Self.make(whole, in: folder, for: path, mode)) != nil else { return false }
-        let here = folder.path
+        guard let created = try? Self.make(whole, in: folder, for: path, mode) else { return false }
+        close(created)
         let arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(here)/\(file)"]
-            + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
-            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(here)/\(whole)"]
-        guard Self.runSucceeds(arguments), folder.rename(whole, to: file, replacing: true) else {
+            Self.reading + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
+            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(folder.path)/\(whole)"]
+        guard runSucceeds(arguments), isOwn(file), folder.rename(whole, to: file, replacing: true) else {
             folder.remove(whole)
             return false
         }
         return true
     }
 
-    /// Whether a file of the folder contains a picture.
-    private func hasPicture(_ file: String) -> Bool {
-        Self.runSucceeds(
-            ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(folder.path)/\(file)"]
-                + ["-frames:v", "1", "-f", "null", "-"])
+    /// Whether a name in the folder is that of the file that was written.
+    private func isOwn(_ file: String) -> Bool {
+        var (there, here) = (stat(), stat())
+        guard unsafe lstat("\(folder.path)/\(file)", &there) == 0, unsafe fstat(descriptor, &here) == 0 else {
+            return false
+        }
+        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
     }
 
-    private static func runSucceeds(_ arguments: [String]) -> Bool {
-        guard var child = try? ChildProcess(arguments, .reading) else { return false }
-        return child.finish() == .status(0) && !lostItsEnd(child.lines)
+    /// Whether the file contains a picture.
+    private var hasPicture: Bool { runSucceeds(Self.reading + ["-frames:v", "1", "-f", "null", "-"]) }
+
+    /// Runs ffmpeg with the file as its standard input.
+    private func runSucceeds(_ arguments: [String]) -> Bool {
+        guard var child = try? ChildProcess(arguments, .reading, input: descriptor) else { return false }
+        return child.finish() == .status(0) && !Self.lostItsEnd(child.lines)
     }
 
     /// Whether ffmpeg could not write the end of a file. Up to version 5, its exit status is 0 then: a small file on a
@@ -243,12 +274,13 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Creates an empty file exclusively, so that no pipe is opened and no link followed. Detects errors at once that
     /// ffmpeg would report late and less clearly.
+    /// - Returns: its descriptor, which the caller closes.
     private static func make(
         _ file: String, in folder: borrowing OpenFolder, for path: String, _ mode: mode_t
-    ) throws(Problem) {
+    ) throws(Problem) -> CInt {
         let descriptor = folder.create(file, mode)
         guard descriptor >= 0 else { throw unwritable(path, errno) }
-        close(descriptor)
+        return descriptor
     }
 }
 

@@ -37,7 +37,8 @@ import Synchronization
         public var memory: Int
         /// Seconds of CPU time; nil: no limit.
         public var cpuSeconds: Int?
-        /// The monotonic clock's time from which on it is killed while its output is awaited, nanoseconds; nil: never.
+        /// The monotonic clock's time from which on it is killed while its output or end is awaited, nanoseconds; nil:
+        /// never.
         public var deadline: UInt64?
 
         public init(memory: Int, cpuSeconds: Int? = nil, deadline: UInt64? = nil) {
@@ -207,16 +208,30 @@ import Synchronization
     /// The last line of the child's standard error; nil if there was none.
     public var lastLine: String? { lines.last }
 
-    /// Closes the pipe and waits for the child to exit.
+    /// Closes the pipe and waits for the child to exit. If its limits have a deadline, it is killed then.
     public mutating func finish() -> Exit {
         if let exit { return exit }
         if pipeIsOpen { close(pipe) }
         pipeIsOpen = false
+        if let deadline { awaitExit(until: deadline) }
         let code = Int(reap())
         drainErrors()
         let exit: Exit = code >= 256 ? .signal(code - 256) : .status(code)
         self.exit = exit
         return exit
+    }
+
+    /// Waits for the child's exit without reaping it, and kills it at the deadline.
+    private mutating func awaitExit(until deadline: UInt64) {
+        while !hasExited {
+            let now = monotonicTime()
+            guard now < deadline else { return requestKill() }
+            // An exit ends its standard error, but not at once if another process has that too.
+            waitUntilReady(errors, milliseconds: CInt(min((deadline - now) / 1_000_000 + 1, 100)))
+            drainErrors()
+            // A closed one is ready all the time: only the exit itself is awaited then.
+            if waitUntilReady(errors, milliseconds: 0) { usleep(1000) }
+        }
     }
 
     /// Runs a program to its end and returns its output.

@@ -113,8 +113,7 @@ final class CaptureStore: Sendable {
         func refuse(_ reason: String) { reply(.failure(RequestError(.notNow, reason))) }
 
         private func save(_ picture: Picture) throws -> SnapshotReply {
-            try picture.write(to: path)
-            try CaptureStore.add(texts, to: path)
+            try picture.write(to: path, with: texts)
             var answer = SnapshotReply(path: path, album: store.add(path))
             if let note {
                 let path = freePath(for: CaptureStore.notePath(of: path))
@@ -131,21 +130,17 @@ final class CaptureStore: Sendable {
 
         init(_ copy: consuming PublishableCopy) { self.copy = copy }
 
-        func write(to path: String) throws { try Self.write(copy, to: path) }
+        func write(to path: String, with texts: [(keyword: String, text: String)]) throws {
+            try Self.write(copy, to: path, with: texts)
+        }
 
-        private static func write(_ copy: borrowing PublishableCopy, to path: String) throws {
-            var file = try FileSink(path: path, layout: copy.layout, isPrivate: true)
+        private static func write(
+            _ copy: borrowing PublishableCopy, to path: String, with texts: [(keyword: String, text: String)]
+        ) throws {
+            var file = try FileSink(path: path, layout: copy.layout, isPrivate: true, texts: texts)
             try file.publish(copy.frame)
             try file.finish(placeholder: copy.frame)
         }
-    }
-
-    /// Embeds texts in a PNG. Does nothing for other files.
-    private static func add(_ texts: [(keyword: String, text: String)], to path: String) throws {
-        guard path.lowercased().hasSuffix(".png"), !texts.isEmpty, let png = try? contents(of: path),
-            let more = PNGText.adding(texts, to: png)
-        else { return }
-        try writeOwnFile(more, to: path, overwrites: true)
     }
 
     /// The path of the note file: "a.txt" for "a.png".

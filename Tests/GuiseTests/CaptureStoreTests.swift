@@ -1,6 +1,9 @@
+import CLinux
 import Control
 import Frames
+import Glibc
 import Privacy
+import Publish
 import Synchronization
 import SystemKit
 import TestSupport
@@ -36,6 +39,26 @@ import Testing
         let saved = try scratch.picture(path)
         // The dark background of placeholders.
         #expect((saved.width, saved.height) == (64, 48) && saved.bytes.allSatisfy { (20..<60).contains($0) })
+    }
+
+    @Test func `a photo has its texts before it has its name`() throws {
+        let (store, replies, path) = (CaptureStore(), Replies(), scratch.path("one.png"))
+        let changes = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
+        defer { close(changes) }
+        let added = UInt32(IN_CREATE) | UInt32(IN_MOVED_TO)
+        try #require(unsafe inotify_add_watch(changes, scratch.path("."), added) >= 0)
+        let request = CaptureStore.Snapshot(store: store, path: path, texts: [("Software", "Guise")], note: nil) {
+            replies.add($0)
+        }
+        let picture = Placeholder(plain: FrameLayout(width: 64, height: 48, format: .i420))
+        request.capture(picture.frame)
+        #expect(try replies.first().path == path)
+        let png = try contents(of: path)
+        #expect(PNGText.texts(in: png) == ["Software": "Guise"] && scratch.names() == ["one.png"])
+        // No second file has replaced the one that first got the name.
+        var events = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe read(changes, &events, events.count)
+        #expect(events[..<max(0, count)].ranges(of: Array("one.png".utf8)).count == 1)
     }
 
     @Test func `a file whose name begins with an accent stays in its folder when it gets another name`() throws {

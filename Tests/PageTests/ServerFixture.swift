@@ -11,11 +11,12 @@ import Testing
 
 /// A request handler that replies at once.
 private final class Echo: RequestResponder {
-    func handle(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+    func handle(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) -> Bool {
         switch verb {
         case .mask(.toggle(let mask)): reply(.success(JSON(["mask": JSON(mask)])))
         default: reply(.failure(RequestError(.notNow, "there is none")))
         }
+        return false
     }
 
     func pendingEvents() -> [(topic: Topic, event: JSON)] { [(.faces, JSON(["event": "faces", "faces": 1]))] }

@@ -3,6 +3,7 @@ import Foundation
 import Frames
 import Glibc
 import JSON
+import NIOCore
 import TestSupport
 import Testing
 import Track
@@ -222,6 +223,39 @@ import Track
         #expect(connection.receiveFrame()?.text == #"{"event":"faces","faces":1}"#)
         try connection.sendText("", opcode: 8)
         while let frame = connection.receiveFrame() { #expect(frame.opcode == 8 || frame.text.contains("faces")) }
+    }
+
+    /// Frames that RFC 6455 does not allow a client: without a mask (5.1), with a reserved bit, or with a reserved
+    /// opcode (5.2).
+    static let invalidFrames: [[UInt8]] = [
+        [0x81, 1, 0x3F], [0x82, 0], [0x88, 0], [0x89, 0],
+        [0xC1, 0x80, 1, 2, 3, 4], [0xA9, 0x80, 1, 2, 3, 4], [0x98, 0x80, 1, 2, 3, 4],
+        [0x83, 0x80, 1, 2, 3, 4], [0x07, 0x80, 1, 2, 3, 4], [0x8B, 0x80, 1, 2, 3, 4], [0x8F, 0x80, 1, 2, 3, 4],
+    ]
+
+    @Test(arguments: invalidFrames)
+    func `a frame that no browser sends ends its web socket, before the handshake and after it`(frame: [UInt8]) throws {
+        var limits = PageLimits.patient
+        limits.closeDelay = .milliseconds(1)
+        let fixture = try ServerFixture(limits)
+        let stranger = try HTTPTestClient.openSocket(port: fixture.server.port).connection
+        _ = try stranger.json()
+        let page = try fixture.open()
+        for connection in [stranger, page] {
+            // The ping behind it is not answered.
+            try connection.send(frame + [0x89, 0x80, 1, 2, 3, 4])
+            let end = connection.receiveFrame()
+            #expect(end?.opcode == 8 && end?.code == 1002, "\(end as Any)")
+            #expect(connection.receiveFrame() == nil)
+        }
+    }
+
+    @Test func `a binary message ends its web socket as data of the wrong kind`() throws {
+        let fixture = try ServerFixture()
+        let page = try fixture.open()
+        try page.sendText("?", opcode: 2)
+        let end = page.receiveFrame()
+        #expect(end?.opcode == 8 && end?.code == 1003, "\(end as Any)")
     }
 
     @Test func `a web socket of another origin is not opened`() throws {

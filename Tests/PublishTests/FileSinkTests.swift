@@ -260,6 +260,48 @@ import Testing
         #expect(try scratch.measure(scratch.path("a 2.y4m")).hasPrefix("320x240 "))
     }
 
+    /// A list of another clip, which ffmpeg reads in its place.
+    private func writeList() throws -> String {
+        _ = try scratch.testPicture("other.mp4", size: "96x64", frames: 3)
+        let text = "ffconcat version 1.0\nfile other.mp4\n"
+        try scratch.write(text, "list")
+        return text
+    }
+
+    @Test func `a list in place of a recording that is being written is not read`() throws {
+        let list = try writeList()
+        let red = frame(.i420)
+        var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout, isRecording: true)
+        let part = try #require(scratch.names().first { $0.contains(".part.") })
+        // Until the encoder has opened its file.
+        while try scratch.read(part).isEmpty { try sink.publish(PublishableFrame(red.view)) }
+        try scratch.shell("mv list '\(part)'")
+        let problem = finishing(sink, red)
+        #expect(problem == nil)
+        #expect(try scratch.read("a.mp4") == Data(list.utf8))
+        #expect(scratch.names() == ["a.mp4", "other.mp4"])
+    }
+
+    @Test func `a list that takes a complete recording's place is neither read nor replaced`() throws {
+        let list = try writeList()
+        let red = frame(.i420)
+        var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout, isRecording: true)
+        for _ in 0..<5 { try sink.publish(PublishableFrame(red.view)) }
+        let (theirs, path) = (scratch.path("list"), scratch.path("a.mp4"))
+        let isSwapped = DispatchSemaphore(value: 0)
+        // The recording has its name for as long as ffmpeg takes to rewrite it.
+        startThread(named: "swap") {
+            while !isTaken(path) { usleep(100) }
+            _ = unsafe rename(theirs, path)
+            isSwapped.signal()
+        }
+        let problem = finishing(sink, red)
+        #expect(problem == nil)
+        isSwapped.wait()
+        #expect(try scratch.read("a.mp4") == Data(list.utf8))
+        #expect(scratch.names() == ["a.mp4", "other.mp4"])
+    }
+
     private func finishing(_ sink: consuming FileSink, _ card: borrowing Frame) -> Problem? {
         do {
             try sink.finish(placeholder: PublishableFrame(card.view))

@@ -46,4 +46,25 @@ import Testing
         case .failure(let error): #expect(fails && "\(error)".contains("head writes more than 64 KiB"))
         }
     }
+
+    /// The exit of a shell line that must end in time.
+    private func exit(of line: String, by deadline: UInt64) throws -> ChildProcess.Exit {
+        let input = unsafe open("/dev/null", O_RDONLY)
+        defer { close(input) }
+        let limits = ChildProcess.Limits(memory: 1 << 30, deadline: deadline)
+        return try ChildProcess.output(of: ["sh", "-c", line], input: input, limits: limits).exit
+    }
+
+    @Test(arguments: ["exec >&-", "exec >&- 2>&-"])
+    func `a child that closes its output and stays is killed at its deadline`(_ closing: String) throws {
+        let deadline = monotonicTime() + 1_000_000_000
+        #expect(try exit(of: "\(closing); exec sleep 60", by: deadline) == .signal(9))
+        #expect(monotonicTime() >= deadline)
+    }
+
+    @Test(arguments: ["exec >&-", "exec >&- 2>&-"])
+    func `a child that closes its output and ends is not awaited until its deadline`(_ closing: String) throws {
+        let deadline = monotonicTime() + 3600 * 1_000_000_000
+        #expect(try exit(of: "\(closing); sleep 0.1; exit 3", by: deadline) == .status(3))
+    }
 }
