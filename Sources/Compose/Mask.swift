@@ -184,16 +184,30 @@ public struct MaskLibrary: Sendable {
 
     /// A mask and all masks that it includes.
     func family(of name: String) -> MaskFamily {
-        var members = [(name: name, description: description(of: name))]
+        var descriptions: [String: JSON?] = [:]
+        return family(of: name, &descriptions)
+    }
+
+    /// The same.
+    /// - Parameter descriptions: those that were read already, by the masks' names; the others are added.
+    func family(of name: String, _ descriptions: inout [String: JSON?]) -> MaskFamily {
+        var members = [(name: name, description: description(of: name, &descriptions))]
         var next = 0
         while next < members.count, members.count <= Self.maxIncludes {
             for included in members[next].description?["include"]?.elements.compactMap(\.string) ?? []
             where !members.contains(where: { $0.name == included }) {
-                members.append((included, description(of: included)))
+                members.append((included, description(of: included, &descriptions)))
             }
             next += 1
         }
         return MaskFamily(members: members)
+    }
+
+    private func description(of name: String, _ known: inout [String: JSON?]) -> JSON? {
+        if let known = known[name] { return known }
+        let read = description(of: name)
+        known[name] = .some(read)
+        return read
     }
 
     /// The parsed `mask.json`; nil if it can't be read.

@@ -48,14 +48,32 @@ public final class MaskLoader: Sendable {
         /// Masks that the frame loop no longer uses. The loader's thread frees them, because that takes time.
         var spent: [[Mask]] = []
         var isOpen = true
+        /// Whether the thread was started.
+        var isRunning = false
         /// Whether `selections` are not loaded yet.
         var isLoading = false
+        /// The selections that were loaded last.
+        var worn: [MaskSelection]
+        /// The number of calls of `select`.
+        var requests = 0
+        /// What is called once the masks of a request are loaded or refused, with the request's number.
+        var waiting: [(request: Int, body: @Sendable ((any Error)?) -> Void)] = []
+
+        /// Whether selected masks must be read, decoded and rendered first.
+        var mustLoad: Bool {
+            isLoading
+                && selections.contains { wanted in
+                    !worn.contains { $0.mask == wanted.mask && $0.choices == wanted.choices }
+                }
+        }
     }
 
     /// The most selections that one falls back to: nobody changes masks faster.
     private static let maxSuperseded = 16
 
     private let log: @Sendable (String) -> Void
+    private let searchPaths: [String]
+    private let target: ArtTarget
     private let wakeEvent: WakeEvent
     private let state: Mutex<State>
     /// Number of changes of `State.fresh`.
@@ -78,13 +96,14 @@ public final class MaskLoader: Sendable {
     public init(
         searchPaths: [String], target: ArtTarget, selections: [MaskSelection], log: @escaping @Sendable (String) -> Void
     ) throws {
-        self.log = log
+        (self.log, self.searchPaths, self.target) = (log, searchPaths, target)
         wakeEvent = try WakeEvent()
         var loaded = LoadedMasks(searchPaths: searchPaths, target: target)
         let lines = loaded.load(selections)
         if let problem = loaded.loadError { throw problem }
         lines.forEach(log)
-        state = Mutex(State(selections: selections, size: loaded.set.size, fresh: loaded.set))
+        state = Mutex(
+            State(selections: selections, size: loaded.set.size, fresh: loaded.set, worn: selections))
         hiddenParts = Atomic(HiddenParts(hiddenBy: loaded.set.masks).rawValue)
         self.loaded = Mutex(loaded)
     }
@@ -106,10 +125,40 @@ public final class MaskLoader: Sendable {
                 state.superseded.append((state.selections, before))
             }
             (state.selections, state.isLoading) = (selections, true)
+            state.requests += 1
             state.named.formUnion(named)
             requestedParts.store(hidden.rawValue, ordering: .releasing)
         }
         wakeEvent.signal()
+    }
+
+    /// The number of calls of `select`.
+    public var requests: Int { state.withLock { $0.requests } }
+
+    /// Calls `body` once the selected masks are loaded, or were replaced by a later selection; with the error if they
+    /// can't be loaded, so that those before stay on. Called on the loader's thread.
+    /// - Returns: false if none of them must be loaded, or nobody loads them; then `body` is not called.
+    public func afterLoading(_ body: @escaping @Sendable ((any Error)?) -> Void) -> Bool {
+        state.withLock { state in
+            guard state.mustLoad, state.isRunning, state.isOpen else { return false }
+            state.waiting.append((state.requests, body))
+            return true
+        }
+    }
+
+    /// Loads masks that are not worn, and drops them again, to find out whether they can be worn. Takes as long as
+    /// loading them.
+    /// - Throws: `Problem` for the first one that can't be loaded.
+    public func verify(_ selections: [MaskSelection]) throws {
+        let (worn, size) = state.withLock { ($0.worn, $0.size) }
+        let library = MaskLibrary(searchPaths: searchPaths)
+        var target = target.resized(to: size)
+        defer { ArtReader.shutDown() }
+        for wanted in selections
+        where !worn.contains(where: { $0.mask == wanted.mask && $0.choices == wanted.choices }) {
+            target.choices = wanted.choices
+            _ = try library.load(wanted.mask, for: target)
+        }
     }
 
     /// The masks that were selected last.
@@ -169,6 +218,7 @@ public final class MaskLoader: Sendable {
     ///   - log: reports one line to the user from now on; nil: as before.
     public func start(signaling wake: WakeEvent? = nil, log: (@Sendable (String) -> Void)? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
+        state.withLock { $0.isRunning = true }
         // A stack as large as the main thread's: parsers of strangers' files recurse some levels deep.
         startThread(named: "mask loader", stackSize: 8 << 20) { [self] in run(loaded, wake, log ?? self.log) }
     }
@@ -184,14 +234,14 @@ public final class MaskLoader: Sendable {
         var loaded = loaded
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         while true {
-            let (selections, named, size, isOpen, spent) = state.withLock { state in
+            let (selections, named, size, isOpen, spent, request) = state.withLock { state in
                 // A name counts for what is there now, and not for a later edit.
                 defer { (state.spent, state.named) = ([], []) }
-                return (state.selections, state.named, state.size, state.isOpen, state.spent)
+                return (state.selections, state.named, state.size, state.isOpen, state.spent, state.requests)
             }
             // Frees megabytes here, outside the lock that the frame loop may wait for.
             _ = consume spent
-            guard isOpen else { return }
+            guard isOpen else { return answer(request, nil) }
             // Watch before reading, so that no edit is missed in between. The included masks are known only after
             // reading.
             var folders = loaded.folders(for: selections)
@@ -216,6 +266,7 @@ public final class MaskLoader: Sendable {
                     }
                 }
                 log("\(problem) (the current masks stay on)")
+                answer(request, problem)
                 continue
             }
             loaded = fresh
@@ -234,12 +285,14 @@ public final class MaskLoader: Sendable {
                 wake?.signal()
             }
             state.withLock { state in
+                state.worn = selections
                 guard state.selections == selections, state.size == size else { return }
                 state.isLoading = false
                 state.superseded.removeAll()
                 requestedParts.store(0, ordering: .releasing)
             }
             lines.forEach(log)
+            answer(request, nil)
             // Preload what may be selected next, mask by mask, until something else is requested.
             func isIdle() -> Bool {
                 state.withLock {
@@ -254,6 +307,16 @@ public final class MaskLoader: Sendable {
 }
 
 extension MaskLoader {
+    /// Tells those who wait for a request, or for one before it, what became of it.
+    private func answer(_ request: Int, _ problem: (any Error)?) {
+        let ended = state.withLock { state in
+            let ended = state.waiting.filter { $0.request <= request }
+            state.waiting.removeAll { $0.request <= request }
+            return ended
+        }
+        for waiting in ended { waiting.body(waiting.request == request ? problem : nil) }
+    }
+
     /// Goes back from a selection that can't be loaded to the one before, which may not be loaded yet either.
     /// - Parameter worn: the masks that are loaded.
     private func fallBack(_ state: inout State, to worn: [MaskSelection]) {

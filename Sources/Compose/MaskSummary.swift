@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 
 /// A mask's description, without its art.
 public struct MaskSummary: Equatable, Sendable {
@@ -36,9 +37,39 @@ extension MaskLibrary {
     /// Summaries of all masks that can be read, sorted by name. Reads only their descriptions.
     public var summaries: [MaskSummary] { names.compactMap(summary) }
 
+    /// Summaries, with the versions of the descriptions that they are from.
+    public struct SummaryCache: Sendable {
+        fileprivate var entries: [String: (members: [(name: String, version: FileVersion?)], summary: MaskSummary?)] =
+            [:]
+
+        /// An empty cache.
+        public init() {}
+    }
+
+    /// As `summaries`. A description is read once, and again only after it has changed, for strangers' may be long and
+    /// include each other.
+    public func summaries(_ cache: inout SummaryCache) -> [MaskSummary] {
+        let versions = Dictionary(uniqueKeysWithValues: folders.map { ($0.name, FileVersion("\($0.path)/mask.json")) })
+        var descriptions: [String: JSON?] = [:]
+        let known = cache.entries
+        cache.entries = [:]
+        for name in names {
+            if let entry = known[name], entry.members.allSatisfy({ (versions[$0.name] ?? nil) == $0.version }) {
+                cache.entries[name] = entry
+            } else {
+                let family = family(of: name, &descriptions)
+                cache.entries[name] = (
+                    family.members.map { ($0.name, versions[$0.name] ?? nil) }, summary(of: name, family)
+                )
+            }
+        }
+        return names.compactMap { cache.entries[$0]?.summary }
+    }
+
     /// The summary of a mask; nil if there is no such mask, or its description can't be read.
-    public func summary(of name: String) -> MaskSummary? {
-        let family = family(of: name)
+    public func summary(of name: String) -> MaskSummary? { summary(of: name, family(of: name)) }
+
+    private func summary(of name: String, _ family: MaskFamily) -> MaskSummary? {
         guard let json = family.members.first?.description else { return nil }
         var found = OptionCollector()
         for description in family.members.compactMap(\.description) { found.collect(from: description) }

@@ -32,6 +32,8 @@ public enum ControlLimits {
     static let shortestSilence: UInt64 = 100_000_000
     /// Nanoseconds after which a client that has not completed a line is idle too.
     static let longestHalfLine: UInt64 = 10_000_000_000
+    /// Nanoseconds after which a client that has read nothing of what waits for it may lose its place.
+    static let longestUnread: UInt64 = 5_000_000_000
     /// Nanoseconds that a new client waits for a place before it is refused: most clients leave with their answer.
     static let longestWait: UInt64 = 1_000_000_000
     /// Milliseconds between two looks for a place.
@@ -42,7 +44,8 @@ public enum ControlLimits {
 public protocol RequestResponder: Sendable {
     /// Performs a command. The server's thread calls this, so it must not block: long work runs elsewhere and calls
     /// `reply` when it is done. `reply` is called exactly once, from any thread.
-    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
+    /// - Returns: whether later requests of the same client wait for the reply.
+    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) -> Bool
     /// Returns the events since the last call. Called ten times a second while there are subscribers.
     func pendingEvents() -> [(topic: Topic, event: JSON)]
 }
@@ -52,7 +55,7 @@ public protocol RequestResponder: Sendable {
 public final class ControlServer: Sendable {
     /// Data that other threads queue for the server's thread.
     private struct Outbox {
-        var answers: [(client: Int, line: String)] = []
+        var answers: [(client: Int, request: Int, line: String)] = []
         /// Descriptors of clients that were added by `connect`.
         var newClients: [CInt] = []
         var isOpen = true
@@ -151,7 +154,7 @@ public final class ControlServer: Sendable {
             if !arrivals.isEmpty {
                 timeout = timeout < 0 ? ControlLimits.placeInterval : min(timeout, ControlLimits.placeInterval)
             }
-            if clients.contains(where: \.hasLine) { timeout = 0 }
+            if clients.contains(where: \.isReady) { timeout = 0 }
             var waiting = polled.mutableSpan
             let hasPolled = pollDescriptors(&waiting, milliseconds: timeout) >= 0
             if polled[0].revents != 0 { wakeEvent.drain() }
@@ -168,8 +171,10 @@ public final class ControlServer: Sendable {
                 let line = event.text
                 for i in clients.indices where clients[i].topics.contains(topic) { clients[i].enqueue(line) }
             }
-            for (number, line) in pending.answers {
-                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].completeRequest(with: line) }
+            for (number, request, line) in pending.answers {
+                if let i = clients.firstIndex(where: { $0.number == number }) {
+                    clients[i].completeRequest(request, with: line)
+                }
             }
             guard isOpen else {
                 for i in clients.indices {
@@ -226,7 +231,7 @@ public final class ControlServer: Sendable {
             guard hasPlace || time >= arrival.time + ControlLimits.longestWait else { return }
             arrivals.removeFirst()
             count += 1
-            var client = Client(arrival.descriptor, number: count, at: time, closeTimeout: closeTimeout)
+            var client = Client(arrival.descriptor, number: count, now: now, closeTimeout: closeTimeout)
             if !hasPlace {
                 client.enqueueError(
                     nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are already connected"))
@@ -267,7 +272,7 @@ public final class ControlServer: Sendable {
         var answered = [Int](repeating: 0, count: clients.count)
         while outbox.withLock({ $0.isOpen }) {
             var longest: Int?
-            for i in clients.indices where clients[i].hasLine && answered[i] < ControlLimits.linesAtOnce {
+            for i in clients.indices where clients[i].isReady && answered[i] < ControlLimits.linesAtOnce {
                 if let best = longest, clients[best].lastAnswered <= clients[i].lastAnswered { continue }
                 longest = i
             }
@@ -306,8 +311,11 @@ public final class ControlServer: Sendable {
                     client.enqueue(Self.successLine(id, JSON(["events": JSON(topics.map(\.rawValue))])))
                 case .command(let command):
                     let (number, id) = (client.number, id)
-                    client.pendingReplies += 1
-                    daemon.handle(command) { [weak self] result in self?.postReply(result, to: number, id) }
+                    let request = client.beginRequest()
+                    let mustWait = daemon.handle(command) { [weak self] result in
+                        self?.postReply(result, to: number, request, id)
+                    }
+                    if mustWait { client.awaitedRequest = request }
                 }
             } catch {
                 client.enqueueError(id, error)
@@ -315,13 +323,13 @@ public final class ControlServer: Sendable {
         }
     }
 
-    private func postReply(_ result: Result<JSON, any Error>, to number: Int, _ id: JSON?) {
+    private func postReply(_ result: Result<JSON, any Error>, to number: Int, _ request: Int, _ id: JSON?) {
         let line =
             switch result {
             case .success(let json): Self.successLine(id, json)
             case .failure(let error): Self.errorLine(id, RequestError(error))
             }
-        outbox.withLock { $0.answers.append((number, line)) }
+        outbox.withLock { $0.answers.append((number, request, line)) }
         wakeEvent.signal()
     }
 
@@ -369,24 +377,34 @@ private struct Client {
     private var hasLongLine = false
     private var hasEnded = false
     /// The number of replies that are still due.
-    var pendingReplies = 0
+    private(set) var pendingReplies = 0
+    /// The number of requests so far.
+    private var requests = 0
+    /// The request whose reply later requests wait for.
+    var awaitedRequest: Int?
     private var waiting: [UInt8] = []
     private var sent = 0
+    /// When some of `waiting` was last read, or when it was empty.
+    private var lastRead: UInt64
+    private let now: @Sendable () -> UInt64
     private var closeDeadline: UInt64?
     /// Seconds to read the reason for being dropped.
     private let closeTimeout: UInt64
 
-    init(_ descriptor: CInt, number: Int, at time: UInt64, closeTimeout: UInt64) {
+    init(_ descriptor: CInt, number: Int, now: @escaping @Sendable () -> UInt64, closeTimeout: UInt64) {
         (self.descriptor, self.number, self.closeTimeout) = (descriptor, number, closeTimeout)
-        (lastReceived, lineBegan) = (time, time)
+        self.now = now
+        let time = now()
+        (lastReceived, lineBegan, lastRead) = (time, time, time)
         lastAnswered = time - min(time, ControlLimits.newClientLead)
     }
 
     var isClosing: Bool { closeDeadline != nil }
 
     /// Whether nothing has been under way for a while: no request, no reply, no subscription. A line that is not
-    /// completed in time is no request.
+    /// completed in time is no request, and a reply that is not read in time is none either.
     func isIdle(at time: UInt64) -> Bool {
+        if !waiting.isEmpty, !isClosing { return time >= lastRead + ControlLimits.longestUnread }
         guard topics.isEmpty, pendingReplies == 0, waiting.isEmpty, !hasLine, !isClosing else { return false }
         let isInLine = isSkipping || !received.isEmpty
         return time
@@ -398,11 +416,16 @@ private struct Client {
         // A client with a full line of unprocessed input is not read from until that input is processed.
         let listens = !isClosing && !hasEnded && received.count <= ControlLimits.longestLine
         let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)
-        return pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        // One that has hung up would be reported again and again while its next line waits.
+        let waits = hasLine && !isReady && waiting.isEmpty
+        return pollfd(fd: waits ? -1 : descriptor, events: Int16(events), revents: 0)
     }
 
     /// True if a line is complete or too long, so that a request can be processed without reading more.
     var hasLine: Bool { !isClosing && !isClosed && (hasLongLine || lineEnd != nil) }
+
+    /// True if such a line need not wait for an earlier reply.
+    var isReady: Bool { hasLine && awaitedRequest == nil }
 
     mutating func receive(at time: UInt64) {
         guard !isClosing, !hasEnded, received.count <= ControlLimits.longestLine else { return }
@@ -457,14 +480,24 @@ private struct Client {
         return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nil : .line(line)
     }
 
+    /// Counts a request, whose reply is due now.
+    /// - Returns: its number.
+    mutating func beginRequest() -> Int {
+        requests += 1
+        pendingReplies += 1
+        return requests
+    }
+
     /// Queues the reply to one request.
-    mutating func completeRequest(with line: String) {
+    mutating func completeRequest(_ request: Int, with line: String) {
         pendingReplies -= 1
+        if awaitedRequest == request { awaitedRequest = nil }
         enqueue(line)
     }
 
     mutating func enqueue(_ line: String) {
         guard !isClosing, !isClosed else { return }
+        if waiting.isEmpty { lastRead = now() }
         waiting += Array(line.utf8)
         waiting.append(UInt8(ascii: "\n"))
         guard waiting.count - sent > ControlLimits.maxPendingBytes else { return }
@@ -501,6 +534,7 @@ private struct Client {
                 return
             }
             sent += count
+            lastRead = now()
         }
         if sent == waiting.count {
             waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.maxPendingBytes)

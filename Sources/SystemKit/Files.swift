@@ -156,6 +156,28 @@ public func isFolder(_ path: String) -> Bool {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
 }
 
+/// Checks that a folder is there, or that nothing is. A link to a drive that isn't mounted is not taken for a folder
+/// that nobody has made.
+/// - Throws: `unusable` if it is a file, or if its path contains a link that leads to no folder.
+public func checkFolder(_ path: String) throws(Problem) {
+    var status = stat()
+    var nearest = path
+    while !nearest.isEmpty, unsafe lstat(nearest, &status) != 0 { nearest = parentFolder(of: nearest) }
+    let target = linkTarget(of: nearest)
+    // Below a file there is nothing: some users of the system have /dev/null for a home.
+    guard nearest == path || target != nil else { return }
+    let isReached = unsafe stat(nearest, &status) == 0
+    let error = errno
+    if isReached && status.st_mode & S_IFMT == S_IFDIR { return }
+    let name = nearest == path ? "it" : nearest
+    guard let target, !isReached else {
+        throw Problem(.unusable, "\(path) cannot be read: \(name) is not a folder", fix: "replace it with a folder")
+    }
+    throw Problem(
+        .unusable, "\(path) cannot be read: \(name) is a link to \(target): \(errorMessage(of: error))",
+        fix: "create or mount the folder that it leads to, or remove the link")
+}
+
 /// The folder at a path, or the nearest one above it that exists; nil if that is the root, or no folder of a relative
 /// path exists.
 public func nearestFolder(to path: String) -> String? {

@@ -22,6 +22,8 @@ public func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
     guard level.rawValue <= logThreshold.load(ordering: .relaxed) else { return }
     let prefix = isJournal ? "<\(level.rawValue)>" : ""
     let bytes = Array("\(prefix)\(terminalSafe(line()))\n".utf8)
+    // A terminal that was stopped, or a reader that does not read, holds no thread: the line is lost.
+    guard waitUntilReady(STDERR_FILENO, for: POLLOUT, milliseconds: 0) else { return }
     // A full disk or a closed terminal does not end the program.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }

@@ -11,7 +11,7 @@ import SystemKit
 final class BackgroundStore: Sendable {
     /// The folder; nil without a home folder.
     private let folder: String?
-    private let worker = Worker("pictures", maxQueued: 4)
+    private let worker = Worker("pictures", maxQueued: 4, patience: 3)
     /// Held while a picture gets its name.
     private let naming = Mutex<Void>(())
 

@@ -1,4 +1,5 @@
 import Compose
+import Control
 import Engine
 import Frames
 import JSON
@@ -190,7 +191,11 @@ struct Configuration: Equatable {
 extension Fields {
     /// Reads the key `masks`: a list of masks, each its name alone or an object with its options.
     mutating func masks() throws -> [MaskSelection] {
-        try objects("masks", orTheir: "name").map { try MaskSelection($0) }
+        let entries = try objects("masks", orTheir: "name")
+        guard entries.count <= MaskRequest.maxMasks else {
+            throw wrong("masks", "too long", allowed: "\(MaskRequest.maxMasks) masks")
+        }
+        return try entries.map { try MaskSelection($0) }
     }
 }
 

@@ -75,7 +75,7 @@ final class ConfigurationStore: Sendable {
                 guard isAsked || isEdited else { continue }
                 do {
                     let before = latest.withLock { $0.value }
-                    let notes = try change { try reload() }
+                    let notes = try reload(change: change)
                     let isNew = latest.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
                         report((["the configuration was reloaded"] + notes).joined(separator: "; "))
@@ -117,18 +117,35 @@ final class ConfigurationStore: Sendable {
 
     /// Reads the configuration file again. An invalid file changes nothing, and what was set and is not in the file yet
     /// stays.
+    /// - Parameter change: makes the change that it is given, so that it can be taken back; called when the file was
+    ///   read.
     /// - Returns: notes for the user.
     /// - Throws: `Problem` if the file is invalid.
-    func reload() throws -> [String] {
-        try fileAccess.withLock { _ in
-            guard let path = file else { return ["there is no configuration file: defaults apply"] }
-            let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-            let keys = unsaved.withLock { $0 }
-            return try apply { now in
-                try keys.sorted().reduce(fresh) { text, key in
-                    try now.value.json[path: key].map { try text.setting(key, $0) } ?? text
+    func reload(change: (() throws -> [String]) throws -> [String] = { try $0() }) throws -> [String] {
+        // Masks that can't be loaded refuse the whole file. To find that out takes a while, in which it may change.
+        var verified: [MaskSelection] = []
+        while true {
+            var unverified: [MaskSelection] = []
+            let notes = try fileAccess.withLock { _ -> [String]? in
+                guard let path = file else { return ["there is no configuration file: defaults apply"] }
+                let fresh = try ConfigurationText(
+                    text: try contents(of: path, limit: ConfigurationText.largest), file: path)
+                if fresh.namesMasks, ![verified, value.masks].contains(fresh.value.masks) {
+                    unverified = fresh.value.masks
+                    return nil
+                }
+                let keys = unsaved.withLock { $0 }
+                return try change {
+                    try apply { now in
+                        try keys.sorted().reduce(fresh) { text, key in
+                            try now.value.json[path: key].map { try text.setting(key, $0) } ?? text
+                        }
+                    }
                 }
             }
+            if let notes { return notes }
+            try masks.verify(unverified)
+            verified = unverified
         }
     }
 
@@ -158,9 +175,12 @@ final class ConfigurationStore: Sendable {
     /// - Throws: as `save`. Then the keys are written by the next call.
     func saveHidingChanges() throws {
         // What is just being written is not among `unsaved`, and may fail.
-        let isPending = fileAccess.withLock { _ in unsaved.withLock { $0.contains(where: Self.hides) } }
+        let isPending = fileAccess.withLock { _ in mustSave }
         if isPending { try saveChanges() }
     }
+
+    /// Whether a key that hides something was set and is not in the file yet.
+    var mustSave: Bool { unsaved.withLock { $0.contains(where: Self.hides) } }
 
     /// Whether a key hides something, or shows it: what becomes of lost faces, and the parts of the picture that are
     /// cut off.
@@ -189,16 +209,19 @@ final class ConfigurationStore: Sendable {
     private func writeOnce(
         _ keys: Set<String>, _ change: (ConfigurationText) throws -> ConfigurationText
     ) throws -> String? {
-        let (text, path, version, isActive) = try latest.withLock { text -> (String, String, FileVersion?, Bool) in
-            let path = try fileToWrite(text)
-            let version = FileVersion(path)
-            // A link that has come to dangle counts as a file that is gone.
-            var written = version == nil ? text : try ConfigurationText(text: try contents(of: path), file: path)
+        let path = try fileToWrite(text)
+        let version = FileVersion(path)
+        // A link that has come to dangle counts as a file that is gone.
+        let read = try version.map { _ in
+            try ConfigurationText(text: try contents(of: path, limit: ConfigurationText.largest), file: path)
+        }
+        let (text, isActive) = try latest.withLock { text in
+            var written = read ?? text
             for key in keys.sorted() {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
             written = try change(written)
-            return (written.text, path, version, try written.value == change(text).value)
+            return (written.text, try written.value == change(text).value)
         }
         guard try write(text, to: path, isActive: isActive, replacing: version) else { return nil }
         try latest.withLock { $0 = try change($0).moved(to: path) }

@@ -15,6 +15,9 @@ struct ConfigurationText: Sendable {
     /// Whether it has the key `masks`. If it hasn't, the default is worn at the start and changes nothing later.
     var namesMasks: Bool { json["masks"] != nil }
 
+    /// The most bytes of a file of settings. A full one has a hundredth of it, and this one is read in milliseconds.
+    static let largest = 1 << 20
+
     /// Parses a configuration.
     /// - Throws: `Problem` that names the file, line and key.
     init(text: [UInt8], file: String) throws {
@@ -27,15 +30,17 @@ struct ConfigurationText: Sendable {
     }
 
     /// Loads this session's configuration from the named file, or else the user's, the installed one, or the defaults.
-    /// - Throws: `Problem` if the first file that exists cannot be read: falling back to the defaults might show a face
-    ///   that the file hides.
+    /// - Throws: `Problem` if the first file that exists cannot be read, or the user's folder is there and cannot be
+    ///   reached: falling back to the defaults might show a face that the file hides.
     static func load(named path: String?, paths: Paths) throws -> ConfigurationText {
+        if path == nil, let folder = paths.user { try checkFolder(folder) }
         guard let file = path ?? paths.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)
         }
         // Taken first: an edit while it is read is one since then.
         let version = FileVersion(file)
-        return try ConfigurationText(JSON(try contents(of: file), file: file), file: file, version: version)
+        return try ConfigurationText(
+            JSON(try contents(of: file, limit: largest), file: file), file: file, version: version)
     }
 
     /// The text for a file: only the keys that were given or set.

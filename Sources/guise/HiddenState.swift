@@ -81,6 +81,9 @@ final class HiddenStateWriter: Sendable {
         (self.state, self.current) = (state, current)
     }
 
+    /// Whether what is hidden now is not stored yet, or just being stored.
+    var isDue: Bool { stored.withLockIfAvailable { $0 != current() } ?? true }
+
     /// Stores what is hidden now, unless it is stored already.
     /// - Throws: `Problem` if the file cannot be written.
     func write() throws {

@@ -28,6 +28,8 @@ final class LookStore: Sendable {
     /// The file; nil without a home folder.
     let path: String?
     private let state = Mutex(State())
+    /// Held while the file is written: others can read what it had before.
+    private let writing = Mutex<Void>(())
 
     /// The most looks and favourites: more than anybody can tell apart, and few enough to be sent in one line.
     private static let maxCount = 100
@@ -54,7 +56,7 @@ final class LookStore: Sendable {
     func look(_ name: String) throws -> Look {
         let looks = try content.looks
         if let look = looks.first(where: { $0.name == name }) { return look }
-        if let number = Int(name), looks.indices.contains(number - 1) { return looks[number - 1] }
+        if let number = Int(name), number > 0, number <= looks.count { return looks[number - 1] }
         throw unknown(name, among: looks)
     }
 
@@ -128,14 +130,17 @@ final class LookStore: Sendable {
         guard let path else {
             throw RequestError(.notNow, "there is no folder for looks.json: neither HOME nor XDG_CONFIG_HOME is set")
         }
-        try state.withLock { state in
-            var content = try Self.read(&state, path)
+        try writing.withLock { _ in
+            let before = try content
+            var content = before
             try body(&content)
-            guard content != state.content else { return }
+            guard content != before else { return }
             try writeAtomically(JSON(content).prettyText + "\n", to: path)
-            state.content = content
-            state.version = FileVersion(path)
-            state.revision += 1
+            let version = FileVersion(path)
+            state.withLock { state in
+                (state.content, state.version) = (content, version)
+                state.revision += 1
+            }
         }
     }
 
@@ -144,7 +149,9 @@ final class LookStore: Sendable {
         guard let path else { return state.content }
         let version = FileVersion(path)
         guard version != state.version else { return state.content }
-        let content = version == nil ? Content() : try Content(text: contents(of: path), file: path)
+        let content =
+            version == nil
+            ? Content() : try Content(text: contents(of: path, limit: ConfigurationText.largest), file: path)
         if content != state.content { state.revision += 1 }
         (state.content, state.version) = (content, version)
         return content

@@ -10,19 +10,27 @@ final class MaskCatalog: Sendable {
     private let searchPaths: [String]
     /// The colours and texts of masks that were worn, by name.
     private let lastChoices = Mutex<[String: [String: String]]>([:])
-    private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
+    private struct Known {
+        var fileVersions: [FileVersion?] = []
+        var summaries: [MaskSummary] = []
+        var cache = MaskLibrary.SummaryCache()
+    }
+    private let known = Mutex(Known())
 
     /// - Parameter searchPaths: folders that contain mask folders.
     init(_ loader: MaskLoader, searchPaths: [String]) { (self.loader, self.searchPaths) = (loader, searchPaths) }
 
     private var library: MaskLibrary { MaskLibrary(searchPaths: searchPaths) }
 
-    /// The summaries of all masks. They are read again only if a mask file has changed, because clients may ask often.
+    /// The summaries of all masks. Only those whose files have changed are read again, because clients may ask often.
     var summaries: [MaskSummary] {
         let library = library
         let fileVersions = library.folders.map { FileVersion("\($0.path)/mask.json") }
         return known.withLock { known in
-            if known.fileVersions != fileVersions { known = (fileVersions, library.summaries) }
+            if known.fileVersions != fileVersions {
+                known.fileVersions = fileVersions
+                known.summaries = library.summaries(&known.cache)
+            }
             return known.summaries
         }
     }
@@ -55,6 +63,14 @@ final class MaskCatalog: Sendable {
                 .failed,
                 "the mask '\(selection.mask)' cannot be read; run `guise masks \(selection.mask)` for the reason")
         }
+    }
+
+    /// Checks that masks can be worn, which takes as long as loading those that aren't. Must not be called on a thread
+    /// that others wait for.
+    /// - Throws: the error of `check`, or `Problem` for the first that can't be loaded.
+    func verify(_ selections: [MaskSelection]) throws {
+        try check(selections)
+        try loader.verify(selections)
     }
 
     /// Selects masks.

@@ -7,11 +7,12 @@ import Privacy
 import SystemKit
 import Track
 
-/// Masks the faces of photos, one at a time, in parallel with the frame loop.
+/// Masks the faces of photos, one at a time, in parallel with the frame loop. One that takes longer than three seconds
+/// delays no other.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
     private let corrections: CorrectionStore
-    private let worker = Worker("photos", maxQueued: 4) { ArtReader.shutDown() }
+    private let worker = Worker("photos", maxQueued: 4, patience: 3) { ArtReader.shutDown() }
 
     init(_ context: AppContext, _ corrections: CorrectionStore) {
         (self.context, self.corrections) = (context, corrections)

@@ -1,18 +1,22 @@
 import Dispatch
+import Glibc
 import Synchronization
 import SystemKit
 
 /// A queue of jobs that run one at a time on a thread with low priority. The thread ends after some idle time, so that
-/// an unused worker costs nothing.
+/// an unused worker costs nothing. A job that takes long can be left to a thread of its own.
 final class Worker: Sendable {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
-        var hasThread = false
+        /// The number of threads.
+        var threads = 0
     }
 
     private let name: String
     /// The maximum number of queued jobs.
     private let maxQueued: Int
+    /// The number of seconds that a job waits for the one before it; nil: until that ends.
+    private let patience: Double?
     private let onIdle: @Sendable () -> Void
     private let state = Mutex(State())
     private let jobAvailable = DispatchSemaphore(value: 0)
@@ -27,9 +31,13 @@ final class Worker: Sendable {
     /// - Parameters:
     ///   - name: the thread's name.
     ///   - maxQueued: the maximum number of queued jobs.
+    ///   - patience: the number of seconds that a job waits for the one before it; then they run beside each other, two
+    ///     at once. Nil: it waits until that ends.
     ///   - onIdle: called on the thread before it ends, to release resources of the jobs.
-    init(_ name: String, maxQueued: Int, onIdle: @escaping @Sendable () -> Void = {}) {
-        (self.name, self.maxQueued, self.onIdle) = (name, maxQueued, onIdle)
+    init(
+        _ name: String, maxQueued: Int, patience: Double? = nil, onIdle: @escaping @Sendable () -> Void = {}
+    ) {
+        (self.name, self.maxQueued, self.patience, self.onIdle) = (name, maxQueued, patience, onIdle)
     }
 
     /// Runs a job after the queued ones.
@@ -48,9 +56,9 @@ final class Worker: Sendable {
         let isQueued = state.withLock { state in
             guard state.jobs.count < maxQueued else { return false }
             state.jobs.append(job)
-            if !state.hasThread {
-                state.hasThread = true
-                start()
+            if state.threads == 0 || patience != nil && state.threads == 1 {
+                state.threads += 1
+                start(after: state.threads == 1 ? 0 : patience ?? 0)
             }
             return true
         }
@@ -58,9 +66,13 @@ final class Worker: Sendable {
         return isQueued
     }
 
-    private func start() {
+    /// - Parameter seconds: how long the thread leaves the jobs to the one that runs already.
+    private func start(after seconds: Double) {
         // The stack size of a main thread, because decoders of untrusted files can recurse some levels deep.
-        startThread(named: name, stackSize: 8 << 20) { [self] in work() }
+        startThread(named: name, stackSize: 8 << 20) { [self] in
+            if seconds > 0 { usleep(useconds_t(seconds * 1_000_000)) }
+            work()
+        }
     }
 
     private func work() {
@@ -73,7 +85,7 @@ final class Worker: Sendable {
             if let job {
                 job()
             } else if !wasSignalled {
-                // While this thread still counts as running, so that no job runs at the same time.
+                // While this thread still counts as running, so that no other one starts for a job.
                 onIdle()
                 if endThread() { return }
             }
@@ -83,8 +95,9 @@ final class Worker: Sendable {
     /// Ends the thread, unless a job was added.
     private func endThread() -> Bool {
         state.withLock { state in
-            state.hasThread = !state.jobs.isEmpty
-            return !state.hasThread
+            guard state.jobs.isEmpty else { return false }
+            state.threads -= 1
+            return true
         }
     }
 }

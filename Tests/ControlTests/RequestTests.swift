@@ -142,6 +142,10 @@ struct RequestTests {
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
         (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
         (#"{"request": "add"}"#, .badValue, "'masks' is missing"),
+        (
+            #"{"request": "add", "masks": ["a"\#(String(repeating: #", "a""#, count: 64))]}"#, .badValue,
+            "allowed: at most 64"
+        ),
         (#"{"request": "look", "name": "a", "action": "sav"}"#, .badValue, "did you mean 'save'?"),
         (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),

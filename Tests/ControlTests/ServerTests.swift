@@ -23,7 +23,8 @@ import Testing
         func advance(milliseconds: UInt64) { time.add(milliseconds * 1_000_000, ordering: .relaxed) }
     }
 
-    /// A handler that replies at once, but to snapshots only at the next resume. A freeze holds the server's thread.
+    /// A handler that replies at once, but to snapshots and an undo only at the next resume. Later requests wait for
+    /// that of the undo. A freeze holds the server's thread.
     private final class Echo: RequestResponder {
         /// Signalled when the thread is held.
         let isHeld = DispatchSemaphore(value: 0)
@@ -41,7 +42,7 @@ import Testing
         /// The number of events that may be sent: a test that counts them allows the next when it has read the last.
         let most = Atomic<Int>(.max)
 
-        func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) -> Bool {
             switch command {
             case .mask(.toggle(let mask)):
                 clock?.advance(milliseconds: 10)
@@ -52,6 +53,9 @@ import Testing
                 release.wait()
                 reply(.success(JSON([:])))
             case .picture(.snapshot): held.withLock { $0.append(reply) }
+            case .history(.undo):
+                held.withLock { $0.append(reply) }
+                return true
             case .picture(.resume):
                 let late = held.withLock { held in
                     defer { held = [] }
@@ -62,6 +66,7 @@ import Testing
             case .mask(.next): reply(.failure(RequestError(.notNow, "there is none")))
             default: reply(.success(JSON([:])))
             }
+            return false
         }
 
         func pendingEvents() -> [(topic: Topic, event: JSON)] {
@@ -141,6 +146,45 @@ import Testing
         let answers = try (0..<4).map { _ in try #require(try client.next(within: timeout)) }
         #expect(answers.map { $0["id"]?.text } == ["7", "8", "\"late\"", "9"])
         #expect(answers[1]["error"]?["code"]?.string == "not-now")
+    }
+
+    @Test func `what a client requests after a change waits for the change's reply, and no other client does`() throws {
+        let fixture = try ServerFixture()
+        let descriptor = try fixture.raw()
+        defer { close(descriptor) }
+        write(descriptor, "{\"request\": \"undo\"}\n{\"request\": \"toggle\", \"mask\": \"later\"}\n")
+        // It hangs up, which changes nothing.
+        shutdown(descriptor, CInt(SHUT_WR))
+        var other = try fixture.client()
+        for _ in 0..<20 { _ = try other.perform(JSON(["request": "toggle", "mask": "other"]), within: timeout) }
+        let before = fixture.echo.toggled.withLock { $0 }
+        #expect(before == Array(repeating: "other", count: 20))
+        _ = try other.perform(JSON(["request": "resume"]), within: timeout)
+        #expect(read(descriptor, lines: 2).map { $0.contains("later") } == [false, true])
+    }
+
+    @Test func `clients that never read what they have asked for keep nobody out`() throws {
+        let clock = Clock(step: 1)
+        let fixture = try ServerFixture(clock)
+        let clients = try (0..<64).map { _ in try fixture.placed() }
+        defer { for descriptor in clients { close(descriptor) } }
+        // More than a socket's buffer holds, and less than makes the server drop a client at once.
+        let line = "{\"request\": \"toggle\", \"mask\": \"\(String(repeating: "a", count: 50_000))\"}\n"
+        for client in clients.prefix(4) { write(client, String(repeating: line, count: 6)) }
+        // The others wait for replies.
+        for client in clients.dropFirst(4) { write(client, "{\"request\": \"snapshot\"}\n") }
+        waits { fixture.echo.toggled.withLock { $0.count } == 4 * 6 }
+        let refused = try fixture.raw()
+        defer { close(refused) }
+        waits {
+            clock.advance(milliseconds: 100)
+            return isReadable(refused)
+        }
+        #expect(read(refused, lines: 1).first?.contains("too-many-clients") == true)
+        clock.advance(milliseconds: 6000)
+        var more = try fixture.client()
+        let answer = try more.perform(JSON(["request": "toggle", "mask": "a"]), within: timeout)
+        #expect(answer["mask"]?.string == "a")
     }
 
     @Test func `a client that shuts down its side still gets its replies, then the connection ends`() throws {
@@ -436,6 +480,9 @@ import Testing
 }
 
 // MARK: - Raw sockets
+
+/// Whether there is something to read, now.
+private func isReadable(_ descriptor: Int32) -> Bool { waitUntilReady(descriptor, milliseconds: 0) }
 
 private func socketPair(_ path: String) -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

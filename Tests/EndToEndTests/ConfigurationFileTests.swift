@@ -53,6 +53,23 @@ extension EndToEnd {
             #expect(outcome.errors.contains("config/guise/config.json"), "\(outcome)")
         }
 
+        @Test(arguments: [
+            ("mkdir config; ln -s ../nowhere config/guise", "it is a link to ../nowhere: No such file or directory"),
+            ("ln -s nowhere config", "/config is a link to nowhere: No such file or directory"),
+            ("mkdir config; touch config/guise", "it is not a folder"),
+            ("mkdir config; ln -s guise config/guise", "it is a link to guise: Too many levels of symbolic links"),
+            ("ln -s config config", "/config is a link to config: Too many levels of symbolic links"),
+        ])
+        func `a user's folder that cannot be reached is an error, without a fallback`(
+            making: String, words: String
+        ) throws {
+            try scratch.shell(making)
+            let outcome = try scratch.guise("run", "--source", "sample", "--sink", "null")
+            #expect(outcome.code == 1 && outcome.lines.count == 1, "\(outcome)")
+            #expect(outcome.errors.contains("config/guise cannot be read: "), "\(outcome)")
+            #expect(outcome.errors.contains(words), "\(outcome)")
+        }
+
         @Test(.needsSample) func `a file in a folder that did not exist at first takes effect too`() throws {
             let config = #"{\#(RunningGuise.smallOutput), "masks": ["crown"]}"#
             let guise = try RunningGuise(RunningGuise.sample + ["--sink", "null"], config: config, in: scratch)

@@ -419,6 +419,33 @@ import Track
         #expect(!fixture.loader.selections.contains { $0.mask == "ac-cover" })
     }
 
+    @Test func `a mask that can't be loaded is an error, and nothing of what came with it is adopted`() throws {
+        let fixture = try DaemonFixture()
+        fixture.loader.start()
+        defer { fixture.loader.close() }
+        _ = try fixture.ask(.mask(.wear(["pixelate"])))
+        // Readable, so that the mask is in the list.
+        try fixture.write(mask: "ac-bad", #"{"version": 1, "layers": [{"kind": "frame", "art": "none.png"}]}"#)
+        let before = try fixture.values
+        for request in [MaskRequest.wear(["ac-bad"]), .add(["ac-bad"]), .toggle("ac-bad"), .only("ac-bad")] {
+            let error = fixture.requestError(.mask(request))
+            #expect(error?.code == .failed && error?.message.contains("none.png") == true, "\(request)")
+            #expect(fixture.loader.selections.map(\.mask) == ["pixelate"])
+        }
+        #expect(fixture.requestError(.configuration(.set(mask: nil, key: "masks", value: ["ac-bad"]))) != nil)
+        try fixture.write(
+            configuration: #"{"masks": ["ac-bad"], "privacy": {"onLostFace": "show"}, "faces": {"max": 1}}"#)
+        let error = fixture.requestError(.configuration(.reload))
+        #expect(error?.message.contains("none.png") == true)
+        #expect(try fixture.values == before)
+        #expect(fixture.loader.selections.map(\.mask) == ["pixelate"])
+        #expect(fixture.mailbox.settings.onLostFace != .show)
+        // What is there counts again once the mask can be loaded.
+        try fixture.write(mask: "ac-bad", #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}"#)
+        _ = try fixture.ask(.configuration(.reload))
+        #expect(fixture.mailbox.settings.onLostFace == .show && fixture.mailbox.settings.faces.max == 1)
+    }
+
     @Test func `a mask that hides faces is what it was loaded as, if its file becomes another mask's`() throws {
         let fixture = try DaemonFixture()
         try fixture.write(
@@ -799,12 +826,12 @@ import Track
     @Test func `a mask that the configuration's file takes off keeps its choices for the next time`() throws {
         let fixture = try DaemonFixture()
         try fixture.write(
-            configuration: #"{"masks": [{"name": "aa-choices", "choices": {"text": "Bob"}}], "source": "camera"}"#)
+            configuration: #"{"masks": [{"name": "name-tag", "choices": {"text": "Bob"}}], "source": "camera"}"#)
         _ = try fixture.ask(.configuration(.reload))
         try fixture.write(configuration: #"{"masks": [], "source": "camera"}"#)
         _ = try fixture.ask(.configuration(.reload))
         #expect(fixture.loader.selections.isEmpty)
-        _ = try fixture.ask(.mask(.wear(["aa-choices"])))
+        _ = try fixture.ask(.mask(.wear(["name-tag"])))
         #expect(fixture.loader.selections.first?.choices == ["text": "Bob"])
     }
 

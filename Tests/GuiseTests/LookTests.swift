@@ -33,6 +33,9 @@ import Testing
         #expect(fixture.loader.selections == worn)
         // By number, as on the keyboard.
         #expect(try fixture.worn(.look(.look("2", .wear))) == ["ab-grey"])
+        for number in ["0", "3", "-1", "\(Int.min)", "\(Int.max)"] {
+            #expect(fixture.requestError(.look(.look(number, .wear)))?.code == .unknownLook, "\(number)")
+        }
         let error = fixture.requestError(.look(.look("at work", .wear)))
         #expect(error?.code == .unknownLook && error?.message.contains("did you mean 'At work'?") == true)
         // One of the same name replaces it in its place.

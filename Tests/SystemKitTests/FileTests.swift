@@ -18,6 +18,18 @@ import Testing
         #expect(nearestFolder(to: "none") == nil)
     }
 
+    @Test func `a folder is unusable behind a link that leads to none, and none that is missing`() throws {
+        try scratch.shell("mkdir there; touch file; ln -s there link; ln -s nowhere dangling; ln -s circle circle")
+        for name in ["there", "link", "none", "none/a", "there/a", "link/a", "file/a"] {
+            let problem = problem { try checkFolder(scratch.path(name)) }
+            #expect(problem == nil, "\(name)")
+        }
+        for name in ["file", "dangling", "circle", "dangling/a", "circle/a/b"] {
+            let problem = problem { try checkFolder(scratch.path(name)) }
+            #expect(problem?.kind == .unusable && problem?.fix.isEmpty == false, "\(name)")
+        }
+    }
+
     @Test func `an own file may have the longest name, and errors say what is wrong with it`() throws {
         let longest = String(repeating: "n", count: 255)
         try writeOwnFile([1, 2], to: scratch.path(longest))

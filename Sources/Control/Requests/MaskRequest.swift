@@ -50,11 +50,19 @@ public enum MaskRequest: RequestGroup {
         }
     }
 
+    /// The largest number of masks in one list: more than anybody wears, and few enough to be looked up at once.
+    public static let maxMasks = 64
+
     private static func list(_ fields: inout Fields) throws -> [String] {
         guard fields.has("masks") else {
             throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks")
         }
-        return try fields.strings("masks", default: [])
+        let masks = try fields.strings("masks", default: [])
+        guard masks.count <= maxMasks else {
+            throw RequestError(
+                .badValue, "'masks' has \(masks.count) masks; allowed: at most \(maxMasks)")
+        }
+        return masks
     }
 
     /// The keys of the request with a name, and what it does.

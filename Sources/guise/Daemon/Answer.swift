@@ -8,6 +8,8 @@ typealias ReplyHandler = @Sendable (Result<AnyReply, any Error>) -> Void
 enum Answer {
     /// A reply that is there at once.
     case immediate(AnyReply)
+    /// Work with the user's files, after that of earlier requests. Later requests of the same client wait for it.
+    case stored(@Sendable () throws -> AnyReply)
     /// Work on a separate thread, which waits for devices, other programs or files.
     case background(@Sendable () throws -> AnyReply)
     /// A function that calls the handler when the reply is there.

@@ -13,10 +13,14 @@ struct ConfigurationHandler {
     func handle(_ request: ConfigurationRequest) throws -> Answer {
         switch request {
         case .set(let mask?, let key, let value, _): try set(mask, key, value)
+        case .set(nil, "masks", let value, _): try setMasks(value)
         case .set(nil, let key, let value, _): .immediate(try set(key, value))
         case .configuration: .immediate(store.current)
-        case .reload: .immediate(ReloadReply(notes: try store.reload()))
-        case .save: .immediate(SaveReply(path: try store.save()))
+        case .reload:
+            .stored { [store, history] in
+                ReloadReply(notes: try store.reload { change in try history.record("reload", change) })
+            }
+        case .save: .stored { [store] in SaveReply(path: try store.save()) }
         }
     }
 
@@ -25,6 +29,22 @@ struct ConfigurationHandler {
         // Without the look, Guise would not start.
         if key == "start", case .look(let name)? = value.string.flatMap({ StartMasks($0) }) { try looks.check(name) }
         return SettingReply(key: key, value: value, notes: try store.set(key, to: value))
+    }
+
+    /// Sets the masks, if all can be loaded. Those that hide something are selected at once, since nothing may be seen
+    /// meanwhile that they hide.
+    private func setMasks(_ value: JSON) throws -> Answer {
+        let wanted = try store.text.setting("masks", value).value.masks
+        let (worn, hiding) = (masks.loader.selections, masks.hiddenParts)
+        let isUrgent = wanted.contains { mask in
+            !hiding(mask.mask).isEmpty && !worn.contains { $0.mask == mask.mask }
+        }
+        guard !isUrgent else { return .immediate(try set("masks", value)) }
+        try masks.check(wanted)
+        return .background { [self] in
+            try masks.verify(wanted)
+            return try history.record("set masks") { try set("masks", value) }
+        }
     }
 
     /// Sets an option of an active mask. A picture's file is read first, in parallel with other requests.

@@ -28,24 +28,7 @@ final class Daemon: RequestResponder {
     private let hiddenState: HiddenStateWriter
     private let catalog: MaskCatalog
     private let mailbox: Mailbox
-    /// Stores what has changed; nil before `startSaving`.
-    private let writer = WriterSlot()
-
-    private final class WriterSlot: Sendable {
-        let writer = Mutex<DelayedWriter?>(nil)
-
-        /// Stores what is hidden and the settings that hide at once, and the rest soon, which tries the former again if
-        /// it failed.
-        func request(_ hidden: HiddenStateWriter, _ configuration: ConfigurationStore) {
-            writer.withLock { writer in
-                if writer != nil {
-                    try? hidden.write()
-                    try? configuration.saveHidingChanges()
-                }
-                writer?.request()
-            }
-        }
-    }
+    private let saver: ChangeSaver
 
     /// - Parameters:
     ///   - outputs: descriptions of the outputs.
@@ -66,15 +49,17 @@ final class Daemon: RequestResponder {
         lastMasks = LastMasks(folder: context.paths.state)
         let configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         self.configuration = configuration
-        let writer = self.writer
-        let requestSaving: @Sendable () -> Void = { writer.request(hidden, configuration) }
+        let saver = ChangeSaver(hidden, configuration)
+        self.saver = saver
+        let requestSaving: @Sendable () -> Void = { saver.request() }
         history = ChangeHistory(
             configuration, catalog, cameras, source: { mailbox.settings.source }, onChange: requestSaving)
         self.cameras = cameras
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
-        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks, configuration: configuration)
+        looks = LookHandler(
+            looks: lookStore, catalog: catalog, masks: masks, configuration: configuration, history: history)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout, onChange: requestSaving)
@@ -92,7 +77,7 @@ final class Daemon: RequestResponder {
     private func handling(of command: Command) throws -> Answer {
         switch command {
         case .mask(let request): try history.record(command.summary) { try masks.handle(request) }
-        case .look(let request): try history.record(command.summary) { try looks.handle(request) }
+        case .look(let request): try looks.handle(request)
         case .history(let request): try HistoryHandler(history: history).handle(request)
         case .picture(let request): try pictures.handle(request)
         case .thing(let request): try things.handle(request)
@@ -110,7 +95,7 @@ final class Daemon: RequestResponder {
     /// command line may have named masks that hide something, and after each change.
     func startSaving() {
         let reported = Mutex<[String]>([])
-        let fresh = DelayedWriter { [weak self] in
+        saver.start { [weak self] in
             let lines = self?.storeChanges().map { "\($0)" } ?? []
             let known = reported.withLock { reported in
                 defer { reported = lines }
@@ -120,18 +105,16 @@ final class Daemon: RequestResponder {
             for line in lines where !known.contains(line) { self?.events.report(line) }
             return lines.isEmpty
         }
-        writer.writer.withLock { $0 = fresh }
-        requestSaving()
     }
 
     /// Waits until the recordings that were stopped are complete.
     func finishRecordings() { pictures.ending.wait() }
 
     /// Stores what has changed since the last time, and ends that.
-    func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
+    func stopSaving() { saver.stop() }
 
     /// Requests that what has changed is stored: what is hidden and the settings that hide at once, the rest soon.
-    func requestSaving() { writer.request(hiddenState, configuration) }
+    func requestSaving() { saver.request() }
 
     /// As `storeChanges`.
     /// - Throws: the error, or a `Problem` with the words of all.
@@ -178,36 +161,64 @@ final class Daemon: RequestResponder {
 
     // MARK: - requests
 
-    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+    @discardableResult
+    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) -> Bool {
         log("request: \(command.json.text)", .debug)
         let send: ReplyHandler = { result in reply(result.map { JSON(encoding: $0) }) }
         do {
+            let selected = loader.requests
             switch try handling(of: command) {
-            case .immediate(let answer): send(.success(answer))
-            case .background(let body): try runInBackground(body, send)
+            case .immediate(let answer):
+                // A mask that can't be loaded is an error, and those before stay on.
+                if loader.requests != selected,
+                    loader.afterLoading({ [saver] problem in
+                        let result: Result<AnyReply, any Error> =
+                            problem.map { .failure(RequestError(.failed, "\($0) (the current masks stay on)")) }
+                            ?? .success(answer)
+                        _ = saver.afterStoring { send(result) }
+                    })
+                {
+                    return true
+                }
+                return saver.afterStoring { send(.success(answer)) }
+            case .stored(let body):
+                guard saver.run({ Result { try body() } }, then: send) else {
+                    throw RequestError(.notNow, "too many requests at once; try again in a moment")
+                }
+                return true
+            case .background(let body): try runInBackground(command, body, send)
             case .deferred(let start): start(send)
             }
         } catch { send(.failure(error)) }
+        return false
     }
 
-    /// Answers on a thread of its own. The number of such threads is limited.
+    /// Answers on a thread of its own. The number of such threads is limited for each kind of request, so that those
+    /// that wait for a slow device or file keep no other kind out.
     /// - Throws: `RequestError` if there are too many.
-    private func runInBackground(_ body: @escaping @Sendable () throws -> AnyReply, _ send: @escaping ReplyHandler)
-        throws
-    {
-        guard backgroundRequests.add(1, ordering: .relaxed).newValue <= Self.maxBackgroundRequests else {
-            backgroundRequests.subtract(1, ordering: .relaxed)
-            throw RequestError(.notNow, "too many requests at once; try again in a moment")
+    private func runInBackground(
+        _ command: Command, _ body: @escaping @Sendable () throws -> AnyReply, _ send: @escaping ReplyHandler
+    ) throws {
+        let name = command.json["request"]?.string ?? ""
+        let mayRun = backgroundRequests.withLock { running in
+            guard running[name, default: 0] < Self.maxBackgroundRequests else { return false }
+            running[name, default: 0] += 1
+            return true
+        }
+        guard mayRun else {
+            throw RequestError(.notNow, "too many requests '\(name)' at once; try again in a moment")
         }
         startThread(named: "request") { [self] in
+            lowerThreadPriority()
             let result = Result { try body() }
-            backgroundRequests.subtract(1, ordering: .relaxed)
+            backgroundRequests.withLock { $0[name, default: 1] -= 1 }
             send(result)
         }
     }
 
-    private let backgroundRequests = Atomic<Int>(0)
-    private static let maxBackgroundRequests = 8
+    /// The number of requests that are answered on threads of their own, by their names.
+    private let backgroundRequests = Mutex<[String: Int]>([:])
+    private static let maxBackgroundRequests = 3
 
     func pendingEvents() -> [(topic: Topic, event: JSON)] {
         events.pendingEvents().map { ($0.topic, JSON(encoding: $0)) }

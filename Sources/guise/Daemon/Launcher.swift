@@ -196,12 +196,16 @@ enum Launcher {
         }
         // From here on the loop reads the signals.
         interruption.release()
-        if plan.sinks.contains(where: \.keepsFrames) { ChildDeadline.killAfterSignal(signalDescriptor) }
+        EndDeadline.watch(signalDescriptor)
         let outcome = Result { try loop.run(&pipeline) }
         if case .success = outcome { isWantedEnd = true }
         service.notifyStopping()
         // After the end of a file, the encoder may need longer for the last frames.
-        if case .success(.sourceEnded) = outcome {} else { ChildDeadline.killAfterTimeout() }
+        switch outcome {
+        case .success(.sourceEnded): break
+        case .success: EndDeadline.start(status: EXIT_SUCCESS)
+        case .failure: EndDeadline.start(status: EXIT_FAILURE)
+        }
         let ending = Result { try finish(outputs, placeholders) }
         try? mailbox.settings.recorder?.finish()
         daemon.finishRecordings()

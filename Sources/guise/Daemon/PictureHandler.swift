@@ -28,14 +28,13 @@ struct PictureHandler {
         case .resume: .immediate(change { ($0.isPaused, $0.isFrozen) = (false, false) })
         case .freeze: .immediate(change { $0.isFrozen = true })
         case .snapshot(let path, let hasNote): try snapshot(path, hasNote: hasNote)
-        case .startRecording(let path, false): .immediate(try startRecording(path, sound: nil))
-        case .startRecording(let path, true):
-            // The sound server may take a while.
-            .background { [self] in try startRecording(path, sound: .microphone) }
+        case .startRecording(let path, let hasSound):
+            // The disk or the sound server may take a while.
+            .background { [self] in try startRecording(path, sound: hasSound ? .microphone : nil) }
         case .stopRecording: try stopRecording()
-        case .album: .immediate(AlbumReply(captures: captures.all))
-        case .rename(let name, let new): .immediate(try captures.rename(name, to: new))
-        case .delete(let name): .immediate(try captures.delete(name))
+        case .album: .stored { [captures] in AlbumReply(captures: captures.all) }
+        case .rename(let name, let new): .stored { [captures] in try captures.rename(name, to: new) }
+        case .delete(let name): .stored { [captures] in try captures.delete(name) }
         }
     }
 
@@ -86,7 +85,7 @@ struct PictureHandler {
     // MARK: - recordings
 
     private final class StartLock: Sendable { let mutex = Mutex<Void>(()) }
-    /// Held while a recording starts, which may take a while on a thread of its own.
+    /// Held while a recording starts.
     private let start = StartLock()
 
     private func startRecording(_ path: String?, sound: SoundInput?) throws -> RecordingReply {
