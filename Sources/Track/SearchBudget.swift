@@ -58,9 +58,11 @@ struct SearchBudget {
     /// Tiles searched per second then in a crowd. With one tile in six for cats, 120 tiles left none of 406 faces bare,
     /// 90 tiles 3, and 60 tiles 12; these are as many for people as those 120.
     private static let tilesThoroughCrowd = 105.0
-    /// Tiles searched per second then after a face was lost, or when something begins to move, and half as many while
-    /// it does. On labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
+    /// Tiles searched per second then after a face was lost, and half as many while something moves. On labelled clips
+    /// without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
+    /// Tiles searched per second then for a second after something has begun to move beside a known face.
+    private static let tilesThoroughEntering = 60.0
     /// Tiles of smaller sizes that are searched per second then, until all of them were searched once, and in a frame
     /// at most; and then their number as a share of the other tiles' beside them.
     private static let smallTilesBusy = 720.0
@@ -115,7 +117,7 @@ struct SearchBudget {
             Self.tilesThoroughAlert
         } else if situation.isThorough {
             situation.isEntering
-                ? Self.tilesThoroughAlert
+                ? Self.tilesThoroughEntering
                 : situation.hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
         } else if isSeeking {
             Self.tilesAlert
