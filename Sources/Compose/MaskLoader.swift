@@ -16,6 +16,11 @@ public struct MaskSelection: Equatable, Sendable {
 
     /// Selects a mask as its author made it.
     public init(_ mask: String) { self.mask = mask }
+
+    /// Whether one of these selections has the same art.
+    fileprivate func isLoaded(in others: [MaskSelection]) -> Bool {
+        others.contains { $0.mask == mask && $0.choices == choices }
+    }
 }
 
 /// Masks that were loaded together, for frames of one size.
@@ -61,10 +66,7 @@ public final class MaskLoader: Sendable {
 
         /// Whether selected masks must be read, decoded and rendered first.
         var mustLoad: Bool {
-            isLoading
-                && selections.contains { wanted in
-                    !worn.contains { $0.mask == wanted.mask && $0.choices == wanted.choices }
-                }
+            isLoading && selections.contains { !$0.isLoaded(in: worn) }
         }
     }
 
@@ -154,8 +156,7 @@ public final class MaskLoader: Sendable {
         let library = MaskLibrary(searchPaths: searchPaths)
         var target = target.resized(to: size)
         defer { ArtReader.shutDown() }
-        for wanted in selections
-        where !worn.contains(where: { $0.mask == wanted.mask && $0.choices == wanted.choices }) {
+        for wanted in selections where !wanted.isLoaded(in: worn) {
             target.choices = wanted.choices
             _ = try library.load(wanted.mask, for: target)
         }
@@ -257,10 +258,9 @@ public final class MaskLoader: Sendable {
             fresh.resize(to: size)
             let lines = fresh.load(selections, naming: named)
             if let problem = fresh.loadError {
-                let worn = loaded.selections
                 state.withLock { state in
-                    if selections != worn {
-                        if state.selections == selections { fallBack(&state, to: worn) }
+                    if selections != state.worn {
+                        if state.selections == selections { fallBack(&state) }
                     } else if state.size == size {
                         state.size = before.size
                     }
@@ -318,10 +318,9 @@ extension MaskLoader {
     }
 
     /// Goes back from a selection that can't be loaded to the one before, which may not be loaded yet either.
-    /// - Parameter worn: the masks that are loaded.
-    private func fallBack(_ state: inout State, to worn: [MaskSelection]) {
+    private func fallBack(_ state: inout State) {
         let earlier = state.superseded.popLast()
-        (state.selections, state.isLoading) = (earlier?.selections ?? worn, earlier != nil)
+        (state.selections, state.isLoading) = (earlier?.selections ?? state.worn, earlier != nil)
         requestedParts.store((earlier?.hidden ?? []).rawValue, ordering: .releasing)
     }
 }

@@ -35,7 +35,10 @@ public struct MaskSummary: Equatable, Sendable {
 
 extension MaskLibrary {
     /// Summaries of all masks that can be read, sorted by name. Reads only their descriptions.
-    public var summaries: [MaskSummary] { names.compactMap(summary) }
+    public var summaries: [MaskSummary] {
+        var cache = SummaryCache()
+        return summaries(&cache)
+    }
 
     /// Summaries, with the versions of the descriptions that they are from.
     public struct SummaryCache: Sendable {

@@ -404,8 +404,9 @@ private struct Client {
     /// Whether nothing has been under way for a while: no request, no reply, no subscription. A line that is not
     /// completed in time is no request, and a reply that is not read in time is none either.
     func isIdle(at time: UInt64) -> Bool {
-        if !waiting.isEmpty, !isClosing { return time >= lastRead + ControlLimits.longestUnread }
-        guard topics.isEmpty, pendingReplies == 0, waiting.isEmpty, !hasLine, !isClosing else { return false }
+        if isClosing { return false }
+        if !waiting.isEmpty { return time >= lastRead + ControlLimits.longestUnread }
+        guard topics.isEmpty, pendingReplies == 0, !hasLine else { return false }
         let isInLine = isSkipping || !received.isEmpty
         return time
             >= (isInLine ? lineBegan + ControlLimits.longestHalfLine : lastReceived + ControlLimits.shortestSilence)

@@ -209,20 +209,13 @@ public struct FileSink: FrameSink, ~Copyable {
         let arguments =
             Self.reading + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(folder.path)/\(whole)"]
-        guard runSucceeds(arguments), isOwn(file), folder.rename(whole, to: file, replacing: true) else {
+        guard runSucceeds(arguments), folder.isName(file, of: descriptor),
+            folder.rename(whole, to: file, replacing: true)
+        else {
             folder.remove(whole)
             return false
         }
         return true
-    }
-
-    /// Whether a name in the folder is that of the file that was written.
-    private func isOwn(_ file: String) -> Bool {
-        var (there, here) = (stat(), stat())
-        guard unsafe lstat("\(folder.path)/\(file)", &there) == 0, unsafe fstat(descriptor, &here) == 0 else {
-            return false
-        }
-        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
     }
 
     /// Whether the file contains a picture.

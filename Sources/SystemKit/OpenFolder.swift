@@ -37,9 +37,17 @@ import Glibc
     /// Whether the folder is no longer where it was opened.
     public var wasMoved: Bool {
         var (there, here) = (stat(), stat())
-        return unsafe (stat(opened, &there) != 0 || fstat(descriptor, &here) != 0)
-            || (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino)
+        return unsafe stat(opened, &there) != 0 || fstat(descriptor, &here) != 0 || !Self.areSame(there, here)
     }
+
+    /// Whether a name in the folder is that of an open file; that of a link to it is not.
+    public func isName(_ name: String, of file: CInt) -> Bool {
+        var (there, here) = (stat(), stat())
+        return unsafe fstatat(descriptor, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && fstat(file, &here) == 0
+            && Self.areSame(there, here)
+    }
+
+    private static func areSame(_ a: stat, _ b: stat) -> Bool { (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino) }
 
     /// Creates an empty file, and opens it for writing. No pipe is opened, and no link followed.
     /// - Returns: its descriptor, which the caller closes; negative if it cannot be created, or exists: `errno` gives

@@ -128,8 +128,7 @@ final class ConfigurationStore: Sendable {
             var unverified: [MaskSelection] = []
             let notes = try fileAccess.withLock { _ -> [String]? in
                 guard let path = file else { return ["there is no configuration file: defaults apply"] }
-                let fresh = try ConfigurationText(
-                    text: try contents(of: path, limit: ConfigurationText.largest), file: path)
+                let fresh = try ConfigurationText(file: path)
                 if fresh.namesMasks, ![verified, value.masks].contains(fresh.value.masks) {
                     unverified = fresh.value.masks
                     return nil
@@ -212,9 +211,7 @@ final class ConfigurationStore: Sendable {
         let path = try fileToWrite(text)
         let version = FileVersion(path)
         // A link that has come to dangle counts as a file that is gone.
-        let read = try version.map { _ in
-            try ConfigurationText(text: try contents(of: path, limit: ConfigurationText.largest), file: path)
-        }
+        let read = try version.map { _ in try ConfigurationText(file: path) }
         let (text, isActive) = try latest.withLock { text in
             var written = read ?? text
             for key in keys.sorted() {

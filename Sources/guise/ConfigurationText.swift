@@ -18,10 +18,11 @@ struct ConfigurationText: Sendable {
     /// The most bytes of a file of settings. A full one has a hundredth of it, and this one is read in milliseconds.
     static let largest = 1 << 20
 
-    /// Parses a configuration.
-    /// - Throws: `Problem` that names the file, line and key.
-    init(text: [UInt8], file: String) throws {
-        try self.init(JSON(text, file: file), file: file)
+    /// Reads a configuration.
+    /// - Parameter version: the file as it was before; nil for one that is not watched from then on.
+    /// - Throws: `Problem` that names the file, line and key, or says why the file can't be read.
+    init(file: String, version: FileVersion? = nil) throws {
+        try self.init(JSON(try contents(of: file, limit: Self.largest), file: file), file: file, version: version)
     }
 
     private init(_ json: JSON, file: String?, version: FileVersion? = nil) throws {
@@ -39,8 +40,7 @@ struct ConfigurationText: Sendable {
         }
         // Taken first: an edit while it is read is one since then.
         let version = FileVersion(file)
-        return try ConfigurationText(
-            JSON(try contents(of: file, limit: largest), file: file), file: file, version: version)
+        return try ConfigurationText(file: file, version: version)
     }
 
     /// The text for a file: only the keys that were given or set.

@@ -10,12 +10,7 @@ final class MaskCatalog: Sendable {
     private let searchPaths: [String]
     /// The colours and texts of masks that were worn, by name.
     private let lastChoices = Mutex<[String: [String: String]]>([:])
-    private struct Known {
-        var fileVersions: [FileVersion?] = []
-        var summaries: [MaskSummary] = []
-        var cache = MaskLibrary.SummaryCache()
-    }
-    private let known = Mutex(Known())
+    private let known = Mutex(MaskLibrary.SummaryCache())
 
     /// - Parameter searchPaths: folders that contain mask folders.
     init(_ loader: MaskLoader, searchPaths: [String]) { (self.loader, self.searchPaths) = (loader, searchPaths) }
@@ -25,14 +20,7 @@ final class MaskCatalog: Sendable {
     /// The summaries of all masks. Only those whose files have changed are read again, because clients may ask often.
     var summaries: [MaskSummary] {
         let library = library
-        let fileVersions = library.folders.map { FileVersion("\($0.path)/mask.json") }
-        return known.withLock { known in
-            if known.fileVersions != fileVersions {
-                known.fileVersions = fileVersions
-                known.summaries = library.summaries(&known.cache)
-            }
-            return known.summaries
-        }
+        return known.withLock { library.summaries(&$0) }
     }
 
     /// Whether there is a mask of this name; it may be invalid.

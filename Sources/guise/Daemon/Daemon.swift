@@ -58,8 +58,7 @@ final class Daemon: RequestResponder {
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
-        looks = LookHandler(
-            looks: lookStore, catalog: catalog, masks: masks, configuration: configuration, history: history)
+        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks, configuration: configuration)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, outputLayout: outputLayout, onChange: requestSaving)
@@ -77,7 +76,7 @@ final class Daemon: RequestResponder {
     private func handling(of command: Command) throws -> Answer {
         switch command {
         case .mask(let request): try history.record(command.summary) { try masks.handle(request) }
-        case .look(let request): try looks.handle(request)
+        case .look(let request): try history.record(command.summary) { try looks.handle(request) }
         case .history(let request): try HistoryHandler(history: history).handle(request)
         case .picture(let request): try pictures.handle(request)
         case .thing(let request): try things.handle(request)
@@ -169,17 +168,7 @@ final class Daemon: RequestResponder {
             let selected = loader.requests
             switch try handling(of: command) {
             case .immediate(let answer):
-                // A mask that can't be loaded is an error, and those before stay on.
-                if loader.requests != selected,
-                    loader.afterLoading({ [saver] problem in
-                        let result: Result<AnyReply, any Error> =
-                            problem.map { .failure(RequestError(.failed, "\($0) (the current masks stay on)")) }
-                            ?? .success(answer)
-                        _ = saver.afterStoring { send(result) }
-                    })
-                {
-                    return true
-                }
+                if loader.requests != selected, sendAfterLoading(answer, send) { return true }
                 return saver.afterStoring { send(.success(answer)) }
             case .stored(let body):
                 guard saver.run({ Result { try body() } }, then: send) else {
@@ -191,6 +180,16 @@ final class Daemon: RequestResponder {
             }
         } catch { send(.failure(error)) }
         return false
+    }
+
+    /// Answers a request that has selected masks once they are loaded. One that can't be loaded is an error, and those
+    /// before stay on.
+    /// - Returns: false if none must be loaded; then nothing is sent.
+    private func sendAfterLoading(_ answer: AnyReply, _ send: @escaping ReplyHandler) -> Bool {
+        loader.afterLoading { [saver] problem in
+            let error = problem.map { RequestError(.failed, "\($0) (the current masks stay on)") }
+            _ = saver.afterStoring { send(error.map { .failure($0) } ?? .success(answer)) }
+        }
     }
 
     /// Answers on a thread of its own. The number of such threads is limited for each kind of request, so that those
