@@ -29,6 +29,10 @@ public struct FaceCover: ~Copyable {
         var lastSeen = 0.0
         /// Whether the face was not tracked in the frame before.
         var isNew = false
+        /// When the face was found, in seconds.
+        var found = 0.0
+        /// The middle of its head then, in pixels.
+        var foundAt = Point.zero
         /// Whether the frame showed the face.
         var isSeen = false
         /// The id of another face that was in the very same place when the frame showed this one last; 0: of none.
@@ -91,13 +95,13 @@ public struct FaceCover: ~Copyable {
     /// Seconds without any face after which the picture is shown. On clips with 8294 labelled faces, 1 s would leave no
     /// more of them bare, 0.5 s ten more, and 0 s seventeen more.
     private static let emptyTimeout = 2.0
-    /// The distance to the frame's edge, in heights of a head, within which a face may be a part of a larger one that
+    /// The distance to the frame's upper edge, in heights of a head, within which a face may be a part of a larger one that
     /// is cut off there: nose and mouth are less than half as high as the head.
     private static let entryReach: Float = 1.5
     /// The speed of such a face, in its widths per second. Somebody who sits down is as fast.
     private static let entrySpeed: Float = 0.3
     /// The share of the frame that moves when it comes in, before its own speed is known.
-    private static let entryMotion: Float = 0.01
+    private static let entryMotion: Float = 0.005
     /// Seconds after which somebody who still moves is shown with the face covered as it is.
     private static let longestEntry = 1.0
     /// Growth of the covered area per second, relative to its size, since the person in it may move.
@@ -158,8 +162,8 @@ public struct FaceCover: ~Copyable {
     ) -> Bool {
         // After a gap, such as of a camera that stalled, somebody may still sit there unseen.
         if last.map({ time < $0 || time > $0 + 2 }) ?? false { forgetPlaces() }
-        let elapsed = last.map { time - $0 }
-        if last == nil { lastDoubt = time }
+        let isFirst = last == nil
+        if isFirst { lastDoubt = time }
         last = time
         share = 0
         updateMissing(faces, refuted, at: time)
@@ -170,20 +174,21 @@ public struct FaceCover: ~Copyable {
             joined = 1
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
-        wasShown = mayBeShown(faces, hasSearchedAll, elapsed: elapsed, at: time)
+        wasShown = mayBeShown(faces, hasSearchedAll, isFirst: isFirst, at: time)
         return wasShown
     }
 
     /// Whether the frame may be shown, with what is covered in it.
     private mutating func mayBeShown(
-        _ faces: [Face], _ hasSearchedAll: Bool, elapsed: Double?, at time: Double
+        _ faces: [Face], _ hasSearchedAll: Bool, isFirst: Bool, at time: Double
     ) -> Bool {
         if faces.isEmpty { firstFace = nil }
         guard hasSearchedAll, time - lastOverflow > Self.timeout else { return false }
         if !faces.isEmpty {
             let first = firstFace ?? time
             firstFace = first
-            if !wasShown, time - first < Self.longestEntry, isEntering(elapsed) { return false }
+            let mayEnter = !wasShown && !isFirst && time - first < Self.longestEntry
+            if mayEnter, isEntering(at: time) { return false }
             isDoubtful = false
             return true
         }
@@ -199,27 +204,16 @@ public struct FaceCover: ~Copyable {
         }
     }
 
-    /// Whether a face may be a part of a larger one that comes in over the frame's edge, as when the lid of a laptop is
-    /// opened: until the eyes are in the frame, nose and mouth may be taken for a face. It moves, near an edge.
-    /// Of the first frame nothing is known.
-    private func isEntering(_ elapsed: Double?) -> Bool {
-        guard let elapsed else { return false }
-        for face in known {
-            let (box, reach) = (face.rect, Self.entryReach * face.rect.height)
-            guard
-                box.x < reach || box.y < reach || box.x + box.width + reach > Float(size.width)
-                    || box.y + box.height + reach > Float(size.height)
-            else { continue }
-            let isFast: Bool
-            if let i = before.firstIndex(where: { $0.id == face.id }) {
-                let way = (box.center - before[i].rect.center).length
-                isFast = way > Float(elapsed) * Self.entrySpeed * box.width
-            } else {
-                isFast = movedShare > Self.entryMotion
-            }
-            if isFast { return true }
+    /// Whether a face may be a part of a larger one that comes in over the frame's upper edge, as when the lid of a
+    /// laptop is opened: until the eyes are in the frame, nose and mouth may be taken for a face. It has moved down, near
+    /// that edge. Of its first frame nothing is known but whether something moves.
+    private func isEntering(at time: Double) -> Bool {
+        known.contains { face in
+            guard face.rect.y < Self.entryReach * face.rect.height else { return false }
+            guard time > face.found else { return movedShare > Self.entryMotion }
+            let way = face.rect.center.y - face.foundAt.y
+            return way > Float(time - face.found) * Self.entrySpeed * face.rect.width
         }
-        return false
     }
 
     /// Covers face candidates on a composed photo.
@@ -280,10 +274,11 @@ public struct FaceCover: ~Copyable {
             let half = outline.halfSize
             let rect = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
+            let old = before.first { $0.id == face.id }
             known.append(
                 MissingFace(
-                    id: face.id, rect: rect, since: time, isNew: !before.contains { $0.id == face.id },
-                    isSeen: face.state == .tracked))
+                    id: face.id, rect: rect, since: time, isNew: old == nil, found: old?.found ?? time,
+                    foundAt: old?.foundAt ?? rect.center, isSeen: face.state == .tracked))
         }
         noteDoubles()
         let isAlone = faces.isEmpty

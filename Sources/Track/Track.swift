@@ -28,6 +28,10 @@ struct Track: Sendable {
     static let memory: Float = 4
     static let scoringInterval = 3
 
+    /// Where the eyes of a face are whose nose and mouth were taken for a face, in eye distances of the latter: their
+    /// distance, and how far above. Of one such face of one clip: 3.4 and 2.
+    static let (wholeFaceSize, wholeFaceOffset): (Float, Float) = (3, 2)
+
     var id: Int
     /// The patch tracker's slot that stores the face's patch.
     var slot: Int
@@ -157,6 +161,13 @@ struct Track: Sendable {
     func mayBePart(of detection: Detection) -> Bool {
         detection.eyeDistance > head.scale && !EyePair.areAlike(detection.eyeDistance, head.scale)
             && covers(detection)
+    }
+
+    /// The eyes of the face whose nose and mouth this would be, three times as far from each other, above.
+    var wholeFace: EyePair {
+        EyePair(
+            middle: head.origin - Point(0, Self.wholeFaceOffset * head.scale), distance: Self.wholeFaceSize * head.scale,
+            roll: 0)
     }
 
     /// Whether the midpoint between two eyes is at or near that of this face.

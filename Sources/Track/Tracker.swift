@@ -503,7 +503,10 @@ public struct Tracker: ~Copyable {
             guard let tile = search.nextSmall() else { break }
             addCandidates(luma, tile)
         }
-        if isThorough { searchTurned(luma, at: seconds) }
+        if isThorough {
+            searchTurned(luma, at: seconds)
+            searchAroundDoubtful(luma)
+        }
         if isThorough || isEntrance { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
@@ -536,6 +539,16 @@ public struct Tracker: ~Copyable {
         for _ in 0..<max(1, min(tiles, Self.maxTurned)) {
             guard let tile = search.nextTurned() else { return }
             addCandidates(luma, tile)
+        }
+    }
+
+    /// Searches for the faces whose nose and mouth may be what is tracked.
+    private mutating func searchAroundDoubtful(_ luma: borrowing LumaView) {
+        for i in tracks.indices where tracks[i].isConfirmed && tracks[i].seen && tracks[i].isDueForScoring {
+            let whole = tracks[i].wholeFace
+            if let detection = detector.detect(luma, near: whole, maxOffset: Self.lostMaxOffset) {
+                addCandidate(detection)
+            }
         }
     }
 

@@ -174,12 +174,14 @@ final class ConfigurationStore: Sendable {
     /// - Throws: as `save`. Then the keys are written by the next call.
     func saveHidingChanges() throws {
         // What is just being written is not among `unsaved`, and may fail.
-        let isPending = fileAccess.withLock { _ in mustSave }
+        let isPending = fileAccess.withLock { _ in hasUnsavedHiding }
         if isPending { try saveChanges() }
     }
 
-    /// Whether a key that hides something was set and is not in the file yet.
-    var mustSave: Bool { unsaved.withLock { $0.contains(where: Self.hides) } }
+    /// Whether a key that hides something was set and is not in the file yet, or may just be being written.
+    var mustSave: Bool { fileAccess.withLockIfAvailable { _ in hasUnsavedHiding } ?? true }
+
+    private var hasUnsavedHiding: Bool { unsaved.withLock { $0.contains(where: Self.hides) } }
 
     /// Whether a key hides something, or shows it: what becomes of lost faces, and the parts of the picture that are
     /// cut off.

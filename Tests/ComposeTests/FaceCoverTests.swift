@@ -76,9 +76,9 @@ import Track
     /// Something half as wide as a head, moving to the right.
     private static func strip(_ x: Int) -> PixelRect { PixelRect(x: x, y: 60, width: 40, height: 60) }
 
-    /// A small face near the upper edge, which moves down by a fifth of its width in each of its frames.
-    private static func entering(_ number: Int) -> [Face] {
-        [person(7, at: Point(160, 30 + 6 * Float(number)), scale: 10)]
+    /// A small face near the upper edge, moved from where it was found; its head is 27 pixels wide.
+    private static func entering(_ x: Float, _ y: Float) -> [Face] {
+        [person(7, at: Point(160 + x, 30 + y), scale: 10)]
     }
     /// What else moves then.
     private static func passing(_ number: Int) -> PixelRect {
@@ -87,14 +87,20 @@ import Track
 
     static let stories: [Story] = [
         Story(
-            name: "a face that comes in over the edge ends the placeholder when it is slow, or after a second",
+            name: "a face that moves down from the upper edge ends the placeholder after a second",
+            steps: [Step(time: 0, faces: [], light: passing(0), mayBeSeen: false)]
+                + (1...10).map {
+                    Step(
+                        time: Double($0) / 8, faces: entering(0, 1.5 * Float($0)), light: passing($0 % 7),
+                        mayBeSeen: $0 >= 9)
+                }),
+        Story(
+            name: "a face that moves sideways or slowly ends the placeholder in its second frame",
             steps: [
                 Step(time: 0, faces: [], light: passing(0), mayBeSeen: false),
-                Step(time: 0.1, faces: entering(0), light: passing(1), mayBeSeen: false),
-                Step(time: 0.2, faces: entering(1), light: passing(2), mayBeSeen: false),
-                Step(time: 0.3, faces: entering(2), light: passing(3), mayBeSeen: false),
-                Step(time: 0.4, faces: entering(2), light: passing(4), mayBeSeen: true),
-                Step(time: 0.5, faces: entering(4), light: passing(5), mayBeSeen: true),
+                Step(time: 0.1, faces: entering(0, 0), light: passing(1), mayBeSeen: false),
+                Step(time: 0.2, faces: entering(10, 0.5), light: passing(2), mayBeSeen: true),
+                Step(time: 0.3, faces: entering(18, 6), light: passing(3), mayBeSeen: true),
             ]),
         Story(
             name: "a picture without faces is shown two seconds after the whole frame was searched",

@@ -10,8 +10,8 @@ final class ChangeSaver: Sendable {
     private let writer = Mutex<DelayedWriter?>(nil)
     /// Whether what hides something may be stored. Locked meanwhile.
     private let isOpen = Mutex(false)
-    /// Whether `worker` has a job that stores what hides something.
-    private let isQueued = Atomic<Bool>(false)
+    /// Jobs of `worker` that store what hides something, the running one among them.
+    private let jobs = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - hidden: what must stay hidden in the next process.
@@ -42,18 +42,20 @@ final class ChangeSaver: Sendable {
             return writer != nil
         }
         guard isStarted, hidden.isDue || configuration.mustSave else { return }
-        guard !isQueued.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        // Of two, one has yet to begin: it will store this change too.
+        guard jobs.load(ordering: .acquiring) < 2 else { return }
+        jobs.add(1, ordering: .acquiringAndReleasing)
         let isAdded = worker.add { [self] in
-            isQueued.store(false, ordering: .releasing)
             storeWhatHides()
+            jobs.subtract(1, ordering: .acquiringAndReleasing)
         }
-        if !isAdded { isQueued.store(false, ordering: .releasing) }
+        if !isAdded { jobs.subtract(1, ordering: .acquiringAndReleasing) }
     }
 
     /// Calls `body` once what hides something is stored: at once if nothing has to be.
     /// - Returns: whether it is called later.
     func afterStoring(_ body: @escaping @Sendable () -> Void) -> Bool {
-        if isQueued.load(ordering: .acquiring), worker.add(body) { return true }
+        if jobs.load(ordering: .acquiring) > 0, worker.add(body) { return true }
         body()
         return false
     }
