@@ -94,7 +94,8 @@ final class CaptureStore: Sendable {
     /// A request for a photo.
     struct Snapshot: CaptureRequest {
         let store: CaptureStore
-        let path: String
+        /// Where to; if there is a file, beside it. Nil: to a new path in the user's pictures folder.
+        let path: String?
         /// Texts to embed in a PNG.
         let texts: [(keyword: String, text: String)]
         /// The text of a note file beside the photo; nil for none.
@@ -112,7 +113,9 @@ final class CaptureStore: Sendable {
 
         func refuse(_ reason: String) { reply(.failure(RequestError(.notNow, reason))) }
 
+        /// Looks for the path only here: the folder may be on a slow disk.
         private func save(_ picture: Picture) throws -> SnapshotReply {
+            let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
             try picture.write(to: path, with: texts)
             var answer = SnapshotReply(path: path, album: store.add(path))
             if let note {

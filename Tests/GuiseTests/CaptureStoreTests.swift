@@ -17,14 +17,17 @@ import Testing
     init() throws { scratch = try ScratchFolder() }
 
     private final class Replies: Sendable {
-        private let all = Mutex<[Result<SnapshotReply, any Error>]>([])
+        private let received = Mutex<[Result<SnapshotReply, any Error>]>([])
 
-        func add(_ reply: Result<SnapshotReply, any Error>) { all.withLock { $0.append(reply) } }
+        func add(_ reply: Result<SnapshotReply, any Error>) { received.withLock { $0.append(reply) } }
 
         /// Waits for the first reply.
-        func first() throws -> SnapshotReply {
-            waits { all.withLock { !$0.isEmpty } }
-            return try #require(all.withLock { $0.first }).get()
+        func first() throws -> SnapshotReply { try #require(all(1).first) }
+
+        /// Waits for so many replies.
+        func all(_ count: Int) throws -> [SnapshotReply] {
+            waits { received.withLock { $0.count >= count } }
+            return try received.withLock { $0 }.map { try $0.get() }
         }
     }
 
@@ -39,6 +42,16 @@ import Testing
         let saved = try scratch.picture(path)
         // The dark background of placeholders.
         #expect((saved.width, saved.height) == (64, 48) && saved.bytes.allSatisfy { (20..<60).contains($0) })
+    }
+
+    @Test func `two photos for one path, in quick succession, are two files`() throws {
+        let (store, replies, path) = (CaptureStore(), Replies(), scratch.path("one.png"))
+        let picture = Placeholder(plain: FrameLayout(width: 64, height: 48, format: .i420))
+        for _ in 0..<2 {
+            CaptureStore.Snapshot(store: store, path: path, texts: [], note: nil) { replies.add($0) }
+                .capture(picture.frame)
+        }
+        #expect(try replies.all(2).map(\.path) == [path, scratch.path("one 2.png")])
     }
 
     @Test func `a photo has its texts before it has its name`() throws {

@@ -53,7 +53,6 @@ struct PictureHandler {
         guard !mailbox.settings.isPaused else {
             throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
         }
-        let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
         let worn = loader.selections.map(WornMask.init)
         return .deferred { [mailbox, captures] reply in
             mailbox.requestCapture(
