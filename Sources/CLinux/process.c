@@ -58,7 +58,7 @@ int clinux_terminal_start(const char *const argv[], pid_t *pid) {
 
 static int above_standard(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
-int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child) {
+int clinux_child_start(const char *const argv[], int feeds, int input, int output, struct clinux_child *child) {
     int data[2], errors[2];
     if (pipe2(data, O_CLOEXEC) < 0) return -errno;
     if (pipe2(errors, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -71,7 +71,7 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
     const int theirs = feeds ? data[0] : data[1];
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int in = above_standard(feeds ? theirs : input >= 0 ? input : null);
-    const int out = above_standard(feeds ? null : theirs);
+    const int out = above_standard(output >= 0 ? output : feeds ? null : theirs);
     const int err = above_standard(errors[1]);
     int result = in < 0 || out < 0 || err < 0 ? -errno : 0;
     // Before the child is there: a failure leaves none behind.

@@ -24,9 +24,7 @@ public struct FileSink: FrameSink, ~Copyable {
     /// The file's names in its folder, while it is written and when it is complete.
     private let (part, name): (String, String)
     /// The file while it is written, open for writing, whatever has its name by then.
-    private let descriptor: CInt
-    /// How ffmpeg calls the file, in its messages too.
-    private let target: String
+    private var descriptor: CInt
     private let claim: Claim
     private let kind: Kind
     private let isRecording: Bool
@@ -36,6 +34,9 @@ public struct FileSink: FrameSink, ~Copyable {
     private var encoder: ChildProcess
     private var frames = 0
     private var isFinished = false
+    /// Bytes of address space for an encoder that reads a file's sound, which may come from strangers. Without such a
+    /// file ffmpeg takes up to 6 GiB, on 128 cores.
+    private static let soundMemory = 8 << 30
     /// The sound that is added at the end; nil: none, or that of another file.
     var sound: SoundTrack.Mix?
 
@@ -65,12 +66,12 @@ public struct FileSink: FrameSink, ~Copyable {
         let folder = try OpenFolder(containing: path)
         let part = kind.temporaryName(for: path, "part")
         let descriptor = try Self.make(part, in: folder, for: path, isPrivate ? 0o600 : 0o666)
-        let target = "file:\(folder.path)/\(part)"
         do {
             encoder = try ChildProcess(
                 ["ffmpeg", "-v", "error", "-nostdin", "-y"] + kind.input(layout, rate: rate)
                     + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output(inPieces: isRecording)
-                    + [target], .writing)
+                    + kind.writing, .writing, output: descriptor,
+                limits: audioFrom.map { _ in ChildProcess.Limits(memory: Self.soundMemory) })
         } catch {
             close(descriptor)
             folder.remove(part)
@@ -80,7 +81,6 @@ public struct FileSink: FrameSink, ~Copyable {
         self.folder = folder
         self.descriptor = descriptor
         self.texts = texts
-        self.target = target
         (self.path, self.part, name, self.kind) = (path, part, fileName(of: path), kind)
         (self.layout, self.isRecording) = (layout, isRecording)
         (mode, self.overwrites) = (isPrivate ? 0o600 : 0o666, overwrites)
@@ -89,9 +89,8 @@ public struct FileSink: FrameSink, ~Copyable {
 
     deinit {
         if !isFinished {
-            // Killed first, since it might create the file again.
             encoder.kill()
-            folder.remove(part)
+            if folder.isName(part, of: descriptor) { folder.remove(part) }
         }
         close(descriptor)
     }
@@ -168,14 +167,14 @@ public struct FileSink: FrameSink, ~Copyable {
     /// Renames the complete file to its path, or to a free path if that fails.
     /// - Returns: why it is not at its path, and where it is; nil on success.
     private mutating func moveIntoPlace() -> Problem? {
-        if folder.rename(part, to: name, replacing: overwrites) {
+        if folder.rename(part, of: descriptor, to: name, replacing: overwrites) {
             isFinished = true
             guard folder.wasMoved else { return nil }
             return Problem(.gone, "the folder of \(path) was moved", fix: "it was kept as \(folder.path)/\(name)")
         }
         let code = errno
         let other = freePath(for: "\(folder.path)/\(name)")
-        isFinished = folder.rename(part, to: fileName(of: other), replacing: false)
+        isFinished = folder.rename(part, of: descriptor, to: fileName(of: other), replacing: false)
         return Problem(
             code == EEXIST ? .exists : .system, "cannot rename the file to \(path): \(errorMessage(of: code))",
             fix: isFinished ? "it was kept as \(other)" : "choose a file in another folder")
@@ -201,20 +200,21 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Returns: false if that failed, usually because the disk is full, or if another file has the name. What has the
     ///   name is unchanged then.
     @discardableResult
-    private func remux(_ file: String) -> Bool {
+    private mutating func remux(_ file: String) -> Bool {
         let whole = kind.temporaryName(for: path, "whole")
-        // Created here, because ffmpeg would follow a link.
         guard let created = try? Self.make(whole, in: folder, for: path, mode) else { return false }
-        close(created)
         let arguments =
             Self.reading + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
-            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(folder.path)/\(whole)"]
-        guard runSucceeds(arguments), folder.isName(file, of: descriptor),
-            folder.rename(whole, to: file, replacing: true)
+            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + kind.writing
+        guard runSucceeds(arguments, output: created), folder.isName(file, of: descriptor),
+            folder.rename(whole, of: created, to: file, replacing: true)
         else {
+            close(created)
             folder.remove(whole)
             return false
         }
+        close(descriptor)
+        descriptor = created
         return true
     }
 
@@ -222,8 +222,10 @@ public struct FileSink: FrameSink, ~Copyable {
     private var hasPicture: Bool { runSucceeds(Self.reading + ["-frames:v", "1", "-f", "null", "-"]) }
 
     /// Runs ffmpeg with the file as its standard input.
-    private func runSucceeds(_ arguments: [String]) -> Bool {
-        guard var child = try? ChildProcess(arguments, .reading, input: descriptor) else { return false }
+    private func runSucceeds(_ arguments: [String], output: CInt? = nil) -> Bool {
+        guard var child = try? ChildProcess(arguments, .reading, input: descriptor, output: output) else {
+            return false
+        }
         return child.finish() == .status(0) && !Self.lostItsEnd(child.lines)
     }
 
@@ -237,7 +239,7 @@ public struct FileSink: FrameSink, ~Copyable {
     private mutating func failure() -> Problem {
         let exit = encoder.finish()
         // Without the name that is not the user's.
-        let line = encoder.lastLine?.replacing(" \(target)", with: "").replacing("\(target): ", with: "")
+        let line = encoder.lastLine?.replacing(" \(Kind.target)", with: "").replacing("\(Kind.target): ", with: "")
         let reason = line.map { ": \($0)" } ?? ""
         return Problem(
             .gone, "cannot write \(path): ffmpeg stopped after \(frames) frames (\(exit))\(reason)",
@@ -338,6 +340,23 @@ private enum Kind: String, CaseIterable {
         self.init(rawValue: name[dot...].dropFirst().lowercased())
     }
 
+    /// How ffmpeg calls the file, in its messages too. It is standard output, under a name by which ffmpeg can seek in
+    /// it: another file, or a link, may have the file's name by now.
+    static let target = "file:/dev/stdout"
+
+    /// ffmpeg's arguments for the file's format, which its name would tell otherwise, and for the file.
+    var writing: [String] {
+        let format =
+            switch self {
+            case .png, .jpg, .jpeg, .bmp: "image2"
+            case .mkv: "matroska"
+            case .y4m: "yuv4mpegpipe"
+            case .yuv: "rawvideo"
+            case .webp, .mp4, .mov, .webm, .avi, .gif: rawValue
+            }
+        return ["-f", format, Self.target]
+    }
+
     /// A name for a file that is being written: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
     func temporaryName(for path: String, _ what: String) -> String {
         SystemKit.temporaryName(for: path, ending: "\(what).\(rawValue)")
@@ -412,9 +431,16 @@ private enum Kind: String, CaseIterable {
         ]
         let exact = "flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
         return switch self {
-        case .png, .bmp: ["-vf", "scale=in_color_matrix=bt601:\(exact),format=rgb24", "-frames:v", "1", "-update", "1"]
+        case .png, .bmp:
+            [
+                "-c:v", rawValue, "-vf", "scale=in_color_matrix=bt601:\(exact),format=rgb24", "-frames:v", "1",
+                "-update", "1",
+            ]
         case .jpg, .jpeg:
-            ["-vf", "scale=out_range=full:\(exact),format=yuvj444p", "-q:v", "2", "-frames:v", "1", "-update", "1"]
+            [
+                "-c:v", "mjpeg", "-vf", "scale=out_range=full:\(exact),format=yuvj444p", "-q:v", "2", "-frames:v", "1",
+                "-update", "1",
+            ]
         case .webp: ["-vf", "scale=in_color_matrix=bt601:\(exact),format=yuv420p", "-quality", "90", "-frames:v", "1"]
         case .mp4, .mov:
             ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
@@ -432,7 +458,7 @@ private enum Kind: String, CaseIterable {
         case .avi: ["-vf", even, "-c:v", "mpeg4", "-q:v", "3"] + colors
         case .gif: ["-vf", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"]
         case .y4m: ["-vf", "format=yuv420p|yuv422p|yuv444p|gray", "-strict", "-1"]
-        case .yuv: ["-f", "rawvideo"]
+        case .yuv: []
         }
     }
 }

@@ -58,6 +58,8 @@ final class SoundTrack: Sendable {
     private let name: String
     private let state = Mutex(State())
     private let wantsEnd = Atomic<Bool>(false)
+    /// The file, open for writing.
+    private let descriptor: CInt
     private let now: @Sendable () -> UInt64
 
     /// Starts to record, and waits for the first sound.
@@ -70,12 +72,11 @@ final class SoundTrack: Sendable {
         folder = try OpenFolder(containing: recording)
         name = temporaryName(for: recording, ending: "sound")
         self.now = now
-        let descriptor = folder.create(name, 0o600)
+        descriptor = folder.create(name, 0o600)
         guard descriptor >= 0 else { throw unwritable(recording, errno) }
         // Its sizes are written at the end.
         guard writeAll(Self.header(0).span, to: descriptor) else {
             let problem = unwritable(recording, errno)
-            close(descriptor)
             remove()
             throw problem
         }
@@ -88,7 +89,6 @@ final class SoundTrack: Sendable {
                     "1", "pipe:1",
                 ], .reading)
         } catch {
-            close(descriptor)
             remove()
             throw error
         }
@@ -96,7 +96,7 @@ final class SoundTrack: Sendable {
         let handOver = Mutex<ChildProcess?>(moving.take())
         startThread(named: "sound") { [self] in
             guard let child = handOver.withLock({ $0.take() }) else { return }
-            run(child, descriptor)
+            run(child)
         }
         for _ in 0..<Self.timeout / 10 {
             let (samples, hasEnded) = state.withLock { ($0.clock.samples, $0.hasEnded) }
@@ -111,7 +111,9 @@ final class SoundTrack: Sendable {
             fix: "check that PulseAudio or PipeWire runs (pactl info), or record without sound")
     }
 
-    private func run(_ child: consuming ChildProcess, _ descriptor: CInt) {
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private func run(_ child: consuming ChildProcess) {
         var child = child
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var problem: Problem?
@@ -141,7 +143,6 @@ final class SoundTrack: Sendable {
         child.kill()
         let header = Self.header(2 * state.withLock { $0.clock.samples })
         if lseek(descriptor, 0, SEEK_SET) == 0 { _ = writeAll(header.span, to: descriptor) }
-        close(descriptor)
         state.withLock { ($0.problem, $0.hasEnded) = (problem, true) }
     }
 
@@ -162,7 +163,8 @@ final class SoundTrack: Sendable {
     func keep(beside recording: String) -> String? {
         let stem = recording.lastIndex(of: ".").map { recording[..<$0] } ?? recording[...]
         let kept = freePath(for: "\(folder.path)/\(fileName(of: String(stem))).wav")
-        guard state.withLock({ $0.clock.samples }) > 0, folder.rename(name, to: fileName(of: kept), replacing: false)
+        guard state.withLock({ $0.clock.samples }) > 0,
+            folder.rename(name, of: descriptor, to: fileName(of: kept), replacing: false)
         else {
             remove()
             return nil

@@ -86,17 +86,19 @@ import Synchronization
     /// Starts `arguments[0]`, found in PATH.
     /// - Parameters:
     ///   - input: a descriptor that becomes the child's standard input if we read from it; nil: no input.
+    ///   - output: a descriptor that becomes the child's standard output instead of the pipe, or of no output.
     ///   - limits: the child's resource limits; nil: none.
     /// - Throws: `Problem` of kind `missing` if the program is not installed, otherwise `system`.
     public init(
-        _ arguments: [String], _ direction: Direction, input: CInt? = nil, limits: Limits? = nil
+        _ arguments: [String], _ direction: Direction, input: CInt? = nil, output: CInt? = nil, limits: Limits? = nil
     ) throws(Problem) {
         let name = arguments.first ?? ""
         var child = clinux_child()
         let result = unsafe withCStrings(arguments) { arguments in
             Self.running.withLock { running in
                 guard !running.isShuttingDown else { return -ECANCELED }
-                let result = unsafe clinux_child_start(arguments, direction == .writing ? 1 : 0, input ?? -1, &child)
+                let result = unsafe clinux_child_start(
+                    arguments, direction == .writing ? 1 : 0, input ?? -1, output ?? -1, &child)
                 if result == 0 { running.processes.insert(child.pid) }
                 return result
             }
@@ -297,7 +299,7 @@ extension ChildProcess {
     /// Starts a program that may outlive this one, without input and output. Does nothing if it can't be started.
     public static func startDetached(_ arguments: [String]) {
         var child = clinux_child()
-        guard unsafe withCStrings(arguments, { unsafe clinux_child_start($0, 0, -1, &child) }) == 0 else { return }
+        guard unsafe withCStrings(arguments, { unsafe clinux_child_start($0, 0, -1, -1, &child) }) == 0 else { return }
         close(child.pipe)
         close(child.errors)
         let process = child.pid

@@ -247,7 +247,7 @@ private func writeWhole(
     guard descriptor >= 0 else { throw unwritable(path, errno) }
     guard mode.map({ fchmod(descriptor, $0) == 0 }) ?? true, writeAll(bytes.span, to: descriptor),
         !isDurable || fsync(descriptor) == 0,
-        folder.rename(part, to: fileName(of: path), replacing: overwrites)
+        folder.rename(part, of: descriptor, to: fileName(of: path), replacing: overwrites)
     else {
         let failure = unwritable(path, errno)
         close(descriptor)

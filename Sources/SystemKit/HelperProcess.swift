@@ -44,7 +44,7 @@ public struct HelperProcess: Sendable {
             var words: [2 of UnsafePointer<CChar>?] = unsafe [program, nil]
             var span = unsafe words.mutableSpan
             return unsafe span.withUnsafeMutableBufferPointer {
-                unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
+                unsafe clinux_child_start($0.baseAddress, 0, ends[0], -1, &child)
             }
         }
         close(ends[0])

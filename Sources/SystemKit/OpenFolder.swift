@@ -56,12 +56,19 @@ import Glibc
         unsafe openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     }
 
-    /// Renames a file within the folder.
+    /// Renames an open file within the folder. If another file has its name, that one stays as it is.
     /// - Parameter replacing: whether an existing file is replaced.
     /// - Returns: false on failure, for example if the new name is taken; `errno` gives the reason.
-    public func rename(_ name: String, to new: String, replacing: Bool) -> Bool {
+    public func rename(_ name: String, of file: CInt, to new: String, replacing: Bool) -> Bool {
+        guard isName(name, of: file) else {
+            errno = ENOENT
+            return false
+        }
         if replacing { return unsafe renameat(descriptor, name, descriptor, new) == 0 }
-        if unsafe linkat(descriptor, name, descriptor, new, 0) == 0 { return remove(name) }
+        // Whatever has the name by now, the link is to this very file.
+        if unsafe linkat(AT_FDCWD, "/proc/self/fd/\(file)", descriptor, new, AT_SYMLINK_FOLLOW) == 0 {
+            return !isName(name, of: file) || remove(name)
+        }
         // Some file systems don't support hard links.
         guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno) else { return false }
         var status = stat()

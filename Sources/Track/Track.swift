@@ -166,8 +166,8 @@ struct Track: Sendable {
     /// The eyes of the face whose nose and mouth this would be, three times as far from each other, above.
     var wholeFace: EyePair {
         EyePair(
-            middle: head.origin - Point(0, Self.wholeFaceOffset * head.scale), distance: Self.wholeFaceSize * head.scale,
-            roll: 0)
+            middle: head.origin - Point(0, Self.wholeFaceOffset * head.scale),
+            distance: Self.wholeFaceSize * head.scale, roll: 0)
     }
 
     /// Whether the midpoint between two eyes is at or near that of this face.

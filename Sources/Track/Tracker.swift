@@ -65,8 +65,8 @@ public struct Tracker: ~Copyable {
     /// `ScanScheduler.step`), and at these head tilts, degrees.
     static let photoSizes = ScanScheduler.phases
     static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
-    /// The other head tilts, at which photos are searched too while `isThorough`, degrees, and the smallest window
-    /// then, pixels: that of a face with 32 between the eyes.
+    /// The other head tilts, at which photos are searched too, degrees, and the smallest window then, pixels: that of a
+    /// face with 32 between the eyes.
     private static let turnedPhotoRolls: [Float] = [70, -70, 90, -90, 110, -110, 130, -130, 150, -150, 170, -170]
     private static let smallestTurned: Float = 77
     /// Seconds after an entrance during which a new face is expected, and those without motion before an empty room is
@@ -227,18 +227,21 @@ public struct Tracker: ~Copyable {
             scan(
                 luma,
                 ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls))
+                    width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls),
+                atLeast: Thresholds.photoLogOdds)
+            scan(
+                luma,
+                ScanScheduler(
+                    width: luma.width, height: luma.height, smallest: size * max(first, Self.smallestTurned),
+                    rolls: Self.turnedPhotoRolls),
+                atLeast: isThorough ? Thresholds.photoLogOdds : Thresholds.turnedPhotoLogOdds)
             guard isThorough else { continue }
             scan(
                 luma,
                 ScanScheduler(
                     width: luma.width, height: luma.height, smallest: size * FrameSearch.smallestThorough,
-                    limit: size * first, rolls: [0]))
-            scan(
-                luma,
-                ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * max(first, Self.smallestTurned),
-                    rolls: Self.turnedPhotoRolls))
+                    limit: size * first, rolls: [0]),
+                atLeast: Thresholds.photoLogOdds)
         }
         candidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
@@ -263,11 +266,12 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches all tiles of a photo.
-    private mutating func scan(_ luma: borrowing LumaView, _ scheduler: ScanScheduler) {
+    /// - Parameter needed: the log-odds that make a face.
+    private mutating func scan(_ luma: borrowing LumaView, _ scheduler: ScanScheduler, atLeast needed: Float) {
         for region in scheduler.tiles {
             detector.detect(luma, in: region)
             for detection in detector.detections {
-                let logOdds = evaluate(luma, detection, atLeast: Thresholds.photoLogOdds, 0)
+                let logOdds = evaluate(luma, detection, atLeast: needed, 0)
                 guard isThorough, let logOdds, logOdds > Thresholds.weakLogOdds else { continue }
                 if !tracks.contains(where: { $0.covers(detection) }) { addCandidate(detection) }
             }

@@ -304,6 +304,22 @@ final class ConfigurationStore: Sendable {
         unsaved.withLock { $0.formUnion(changed) }
     }
 
+    /// Puts masks on as if they were set, although they are not yet.
+    /// - Throws: as `MaskCatalog.select`.
+    func putOn(_ wanted: [MaskSelection]) throws {
+        let text = text
+        _ = try select(wanted, insteadOf: text.namesMasks ? text.value.masks : nil)
+    }
+
+    /// Puts on the masks of a list. Those of the list before that are not in it have been taken off by name.
+    /// - Returns: the names of masks that stay because they hide something.
+    private func select(_ wanted: [MaskSelection], insteadOf before: [MaskSelection]?) throws -> [String] {
+        let named = Set((before ?? []).map(\.mask)).subtracting(wanted.map(\.mask))
+        let (selections, kept) = masks.keepingHidingMasks(wanted, except: named)
+        try masks.select(selections)
+        return kept
+    }
+
     /// Applies a configuration, as far as that is possible while frames flow.
     /// - Parameter selectsMasks: whether its masks are put on, if it names them and they differ from those that the
     ///   current one names.
@@ -318,11 +334,7 @@ final class ConfigurationStore: Sendable {
             // A file without the list is no edit of it: what is worn stays.
             let before = text.namesMasks ? old.masks : nil
             if selectsMasks, fresh.namesMasks, fresh.value.masks != before {
-                // Those that were listed and no longer are have been taken off by name.
-                let named = Set((before ?? []).map(\.mask)).subtracting(fresh.value.masks.map(\.mask))
-                let selections: [MaskSelection]
-                (selections, kept) = masks.keepingHidingMasks(fresh.value.masks, except: named)
-                try masks.select(selections)
+                kept = try select(fresh.value.masks, insteadOf: before)
             }
             text = fresh
             return (old, fresh.value, kept)

@@ -99,7 +99,7 @@ final class ContactSheet {
 
     /// Writes the sheet as a PNG.
     /// - Throws: `Problem` of kind `system` if the file cannot be written.
-    func write(to path: String) throws { try sheet.write(png: path) }
+    func write(to path: String, overwrites: Bool) throws { try sheet.write(png: path, overwrites: overwrites) }
 
     /// Draws a name below a cell.
     private func write(_ name: String, at x: Int, _ y: Int) throws {

@@ -15,7 +15,7 @@ final class Worker: Sendable {
     private let name: String
     /// The maximum number of queued jobs.
     private let maxQueued: Int
-    /// The number of seconds that a job waits for the one before it; nil: until that ends.
+    /// The number of seconds that a job waits for those before it; nil: until they end.
     private let patience: Double?
     private let onIdle: @Sendable () -> Void
     private let state = Mutex(State())
@@ -24,6 +24,8 @@ final class Worker: Sendable {
     /// The value added to the thread's nice value, so that the frame loop has priority on few cores. The thread still
     /// gets a third of the loop's share, so that photos are finished in time on a busy machine.
     private static let nice: CInt = 5
+    /// The most threads of a worker with patience: more large photos than that at once are hardly anybody's.
+    private static let maxThreads = 4
     /// The idle time in seconds after which the thread ends.
     private static let idleTimeout = 10.0
 
@@ -31,8 +33,8 @@ final class Worker: Sendable {
     /// - Parameters:
     ///   - name: the thread's name.
     ///   - maxQueued: the maximum number of queued jobs.
-    ///   - patience: the number of seconds that a job waits for the one before it; then they run beside each other, two
-    ///     at once. Nil: it waits until that ends.
+    ///   - patience: the number of seconds that a job waits for those before it; then it runs beside them, `maxThreads`
+    ///     at once. Nil: it waits until they end.
     ///   - onIdle: called on the thread before it ends, to release resources of the jobs.
     init(
         _ name: String, maxQueued: Int, patience: Double? = nil, onIdle: @escaping @Sendable () -> Void = {}
@@ -56,7 +58,7 @@ final class Worker: Sendable {
         let isQueued = state.withLock { state in
             guard state.jobs.count < maxQueued else { return false }
             state.jobs.append(job)
-            if state.threads == 0 || patience != nil && state.threads == 1 {
+            if state.threads == 0 || patience != nil && state.threads < Self.maxThreads {
                 state.threads += 1
                 start(after: state.threads == 1 ? 0 : patience ?? 0)
             }
@@ -71,6 +73,7 @@ final class Worker: Sendable {
         // The stack size of a main thread, because decoders of untrusted files can recurse some levels deep.
         startThread(named: name, stackSize: 8 << 20) { [self] in
             if seconds > 0 { usleep(useconds_t(seconds * 1_000_000)) }
+            if seconds > 0, endThread() { return }
             work()
         }
     }

@@ -226,6 +226,29 @@ extension Accuracy {
             #expect(small.reached ?? .max <= 36, "smallest face: \(small.words)")
         }
 
+        @Test func `faces in photos are found at all tilts`() throws {
+            let portraits = try portraits()
+            let tilts = [90, 180, -120]
+            var (found, all) = (0, 0)
+            for portrait in portraits {
+                let (graph, upright) = portrait.tilting(tilts, following: [])
+                let middle = Place(Double(Reach.width), Double(Reach.height)) / 2
+                let outputs = tilts.indices.map { "-map '[v\($0)]' -frames:v 1 \($0).png" }.joined(separator: " ")
+                try scratch.write(graph, "graph")
+                try scratch.shell(
+                    "ffmpeg -v error -y -i '\(Fixtures.labelledFaces)/\(portrait.name)' -filter_complex_script graph "
+                        + outputs)
+                let photos = try scratch.track(tilts.indices.map { scratch.path("\($0).png") })
+                for (tilt, photo) in zip(tilts, photos) {
+                    let label = upright.moved { ($0 - middle).turned(by: Double(tilt)) + middle }
+                    all += 1
+                    if photo.first?.face(label) != nil { found += 1 }
+                }
+            }
+            print("found in photos at \(tilts) degrees: \(found) of \(all)")
+            #expect(Double(found) >= Reach.share * Double(all))
+        }
+
         /// Photos of one labelled frontal face that need not be enlarged.
         private func portraits() throws -> [Portrait] {
             let all = try Labels.read("annotations/photos.json", as: [String: Labels.Photo].self)

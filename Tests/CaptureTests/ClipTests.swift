@@ -313,6 +313,7 @@ import Testing
             for _ in range(many): check = zlib.adler32(bytes(1 << 20), check)
             long = b'\\x78\\x9c' + many * piece + packer.flush() + check.to_bytes(4, 'big')
             open('bomb.png', 'wb').write(png[:33] + chunk(b'zTXt', b'Comment\\0\\0' + long) + png[33:])
+            open('profile.png', 'wb').write(png[:33] + chunk(b'iCCP', b'Profile\\0\\0' + long) + png[33:])
             END
             ffmpeg -v error -f lavfi -i color=red:s=1000x900 -frames:v 1 -c:v libwebp -lossless 1 large.webp
             python3 - <<'END'
@@ -327,7 +328,9 @@ import Testing
         little.memory = 1000 << 20
         brief.photo = 1
         few.pixels = 500_000
-        for (name, bounds) in [("wide.jpg", little), ("bomb.png", brief), ("liar.webp", few)] {
+        for (name, bounds) in [
+            ("wide.jpg", little), ("bomb.png", brief), ("profile.png", brief), ("liar.webp", few),
+        ] {
             let problem = problem { try Clip.firstPicture(of: scratch.path(name), within: bounds) { _ in } }
             #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }

@@ -432,7 +432,16 @@ import Track
             #expect(error?.code == .failed && error?.message.contains("none.png") == true, "\(request)")
             #expect(fixture.loader.selections.map(\.mask) == ["pixelate"])
         }
-        #expect(fixture.requestError(.configuration(.set(mask: nil, key: "masks", value: ["ac-bad"]))) != nil)
+        // One that hides, alone and beside another one.
+        let art = #"[{"kind": "frame", "art": "none.png"}]"#
+        try fixture.write(mask: "ad-bad", "{\"version\": 1, \"onLostFace\": \"cover\", \"layers\": \(art)}")
+        for masks in [["ac-bad"], ["ad-bad"], ["blur", "ac-bad"]] as [JSON] {
+            let error = fixture.requestError(.configuration(.set(mask: nil, key: "masks", value: masks)))
+            #expect(error?.message.contains("none.png") == true, "\(masks.text)")
+            waits { fixture.loader.selections.map(\.mask) == ["pixelate"] }
+        }
+        try fixture.daemon.saveChanges()
+        #expect(try fixture.values == before)
         try fixture.write(
             configuration: #"{"masks": ["ac-bad"], "privacy": {"onLostFace": "show"}, "faces": {"max": 1}}"#)
         let error = fixture.requestError(.configuration(.reload))
@@ -618,6 +627,31 @@ import Track
         try fixture.scratch.shell("rm -r run/hidden.json")
         let state = HiddenState(folder: fixture.scratch.path("run"))
         try waits { try state.read().masks.map(\.mask) == ["pixelate"] }
+    }
+
+    @Test func `work with the user's files holds up no other request, and what hides is stored meanwhile`() throws {
+        let fixture = try DaemonFixture()
+        let (hidden, configuration) = (HiddenState(folder: fixture.scratch.path("run")), fixture.daemon.configuration)
+        let content = Mutex(HiddenState.Content())
+        let saver = ChangeSaver(HiddenStateWriter(hidden) { content.withLock { $0 } }, configuration)
+        saver.start { true }
+        defer { saver.stop() }
+        let (mayEnd, hasEnded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isQueued = saver.run({ mayEnd.wait() }, then: { hasEnded.signal() })
+        #expect(isQueued)
+        let changes = saver.changes
+        content.withLock { $0.isPaused = true }
+        saver.request()
+        #expect(saver.changes == changes + 1)
+        let isStored = DispatchSemaphore(value: 0)
+        _ = saver.afterStoring { isStored.signal() }
+        isStored.wait()
+        #expect(try hidden.read().isPaused)
+        // What changes nothing need not wait.
+        saver.request()
+        #expect(saver.changes == changes + 1)
+        mayEnd.signal()
+        hasEnded.wait()
     }
 
     @Test func `all that can't be stored is reported`() throws {

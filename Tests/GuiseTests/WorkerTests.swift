@@ -7,17 +7,19 @@ import Testing
 
 /// Queues of jobs on threads of their own.
 @Suite(.ownThread) struct WorkerTests {
-    @Test func `a job that takes long holds up the next for a while only`() {
+    @Test func `jobs that take long hold up the next for a while only`() {
         let worker = Worker("test", maxQueued: 4, patience: 0.01)
-        let (second, first) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        // The first one ends only after the second.
-        #expect(
-            worker.add {
-                second.wait()
-                first.signal()
-            })
-        #expect(worker.add { second.signal() })
-        first.wait()
+        let (last, others) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        // The others end only after the last one.
+        for _ in 0..<3 {
+            #expect(
+                worker.add {
+                    last.wait()
+                    others.signal()
+                })
+        }
+        #expect(worker.add { for _ in 0..<3 { last.signal() } })
+        for _ in 0..<3 { others.wait() }
     }
 
     @Test func `jobs run one after the other, in their order`() {

@@ -277,9 +277,26 @@ import Testing
         while try scratch.read(part).isEmpty { try sink.publish(PublishableFrame(red.view)) }
         try scratch.shell("mv list '\(part)'")
         let problem = finishing(sink, red)
-        #expect(problem == nil)
-        #expect(try scratch.read("a.mp4") == Data(list.utf8))
-        #expect(scratch.names() == ["a.mp4", "other.mp4"])
+        #expect(problem?.message.contains("cannot rename the file to") == true)
+        #expect(try scratch.read(part) == Data(list.utf8))
+        #expect(scratch.names() == [part, "other.mp4"].sorted())
+    }
+
+    @Test(arguments: ["png", "mp4"])
+    func `a link in place of a file that is being written is not followed`(ending: String) throws {
+        let red = frame(.i420)
+        try scratch.write("mine", "victim")
+        var sink = try FileSink(path: scratch.path("a.\(ending)"), layout: red.layout)
+        let part = try #require(scratch.names().first { $0.contains(".part.") })
+        // At once, so that the encoder has hardly started.
+        try FileManager.default.removeItem(atPath: scratch.path(part))
+        try FileManager.default.createSymbolicLink(
+            atPath: scratch.path(part), withDestinationPath: scratch.path("victim"))
+        try sink.publish(PublishableFrame(red.view))
+        let problem = finishing(sink, red)
+        #expect(problem?.message.contains("cannot rename the file to") == true)
+        #expect(try scratch.read("victim") == Data("mine".utf8))
+        #expect(scratch.names() == [part, "victim"].sorted())
     }
 
     @Test func `a list that takes a complete recording's place is neither read nor replaced`() throws {
@@ -324,7 +341,8 @@ import Testing
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.filter { pid in
             let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
-            return line?.contains(scratch.url.path) == true && line?.hasPrefix("ffmpeg") == true
+            let output = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/1")
+            return output?.contains(scratch.url.path) == true && line?.hasPrefix("ffmpeg") == true
         }
     }
 }

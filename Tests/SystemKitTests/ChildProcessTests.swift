@@ -12,7 +12,7 @@ import Testing
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
         defer { unsafe strings.forEach { unsafe free($0) } }
         let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
-        try #require(unsafe clinux_child_start(pointers, 0, -1, &child) == 0)
+        try #require(unsafe clinux_child_start(pointers, 0, -1, -1, &child) == 0)
         let pid = child.pid
         defer {
             kill(pid, SIGKILL)

@@ -49,16 +49,27 @@ import Testing
         try scratch.makeFolder("a")
         let folder = try OpenFolder(containing: scratch.path("a/file"))
         #expect(!folder.wasMoved == true)
-        close(folder.create("file", 0o600))
+        let file = folder.create("file", 0o600)
+        defer { close(file) }
         try scratch.shell("mv a b; mkdir a; touch b/taken")
         #expect(folder.wasMoved == true)
         #expect((folder.path == scratch.path("b")) == true)
-        #expect(folder.rename("file", to: "taken", replacing: false) == false)
-        #expect(folder.rename("file", to: "new", replacing: false) == true)
-        #expect(folder.rename("new", to: "taken", replacing: true) == true)
+        #expect(folder.rename("file", of: file, to: "taken", replacing: false) == false)
+        #expect(folder.rename("file", of: file, to: "new", replacing: false) == true)
+        #expect(folder.rename("new", of: file, to: "taken", replacing: true) == true)
         #expect(scratch.names(in: "b") == ["taken"])
         folder.remove("taken")
         #expect(scratch.names(in: "b") == [] && scratch.names(in: "a") == [])
+    }
+
+    @Test(arguments: [false, true])
+    func `what has come to the name of an open file is not renamed`(replacing: Bool) throws {
+        let folder = try OpenFolder(containing: scratch.path("part"))
+        let file = folder.create("part", 0o600)
+        defer { close(file) }
+        try scratch.shell("rm part; echo mine > other; ln -s other part")
+        #expect(folder.rename("part", of: file, to: "new", replacing: replacing) == false)
+        #expect(scratch.names() == ["other", "part"])
     }
 
     @Test func `the folder of a file is found whatever its name begins with`() throws {

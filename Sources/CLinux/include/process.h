@@ -15,8 +15,9 @@ struct clinux_child {
 
 /// Starts argv[0], found in PATH, in a process group of its own, with every other descriptor closed and no signal
 /// blocked. If `feeds` is true, the parent writes to the child; else it reads from it, and its end doesn't block.
-/// `input` becomes the standard input of a child that is read from; -1: /dev/null. Returns 0 or -errno.
-int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child);
+/// `input` becomes the standard input of a child that is read from; -1: /dev/null. `output` becomes its standard output
+/// instead of the pipe or /dev/null; -1: neither. Returns 0 or -errno.
+int clinux_child_start(const char *const argv[], int feeds, int input, int output, struct clinux_child *child);
 
 /// Limits the resources of a child that was just started: bytes of address space, and seconds of CPU time; 0: no limit.
 /// Returns 0 or -errno.

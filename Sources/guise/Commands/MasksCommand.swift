@@ -18,6 +18,8 @@ struct MasksCommand: ParsableCommand {
     var on: String?
     @Option(help: "Poses for each mask, or frames of a clip; 1 makes a grid of masks.")
     var poses = 5
+    @Flag(help: "Replace the sheet if it exists.")
+    var overwrite = false
     @Flag(help: "Print one JSON object, as the reply of the socket's request `masks`, without `worn`.")
     var json = false
     @OptionGroup var logOptions: LogOptions
@@ -32,6 +34,11 @@ struct MasksCommand: ParsableCommand {
     }
 
     func run() throws {
+        if let sheet, !overwrite, isTaken(sheet) {
+            throw Problem(
+                .exists, "cannot write \(sheet): it exists",
+                fix: "choose another file, or pass --overwrite to replace it")
+        }
         let context = try AppContext()
         let library = context.library
         let wanted = names.isEmpty ? library.names : names
@@ -66,7 +73,7 @@ struct MasksCommand: ParsableCommand {
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }
         if json { print(JSON(encoding: MaskListReply(masks: found.map { MaskDescription($0) })).text) }
-        if let sheet { try contactSheet?.write(to: sheet) }
+        if let sheet { try contactSheet?.write(to: sheet, overwrites: overwrite) }
         // Whoever names a mask wants it checked.
         if !names.isEmpty, found.count < wanted.count { throw ExitCode.failure }
     }

@@ -6,12 +6,17 @@ final class ChangeSaver: Sendable {
     private let hidden: HiddenStateWriter
     private let configuration: ConfigurationStore
     private let worker = Worker("storing", maxQueued: 256)
+    /// Works with the user's files. Of its own, since reading masks anew takes seconds.
+    private let fileWorker = Worker("files", maxQueued: 256)
     /// Stores everything when no further change has come for a while; nil before the start and after the end.
     private let writer = Mutex<DelayedWriter?>(nil)
     /// Whether what hides something may be stored. Locked meanwhile.
     private let isOpen = Mutex(false)
     /// Jobs of `worker` that store what hides something, the running one among them.
     private let jobs = Atomic<Int>(0)
+    /// How often something that hides was to be stored. A request that leaves it as it was waits for no file.
+    var changes: Int { requested.load(ordering: .acquiring) }
+    private let requested = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - hidden: what must stay hidden in the next process.
@@ -42,6 +47,7 @@ final class ChangeSaver: Sendable {
             return writer != nil
         }
         guard isStarted, hidden.isDue || configuration.mustSave else { return }
+        requested.add(1, ordering: .acquiringAndReleasing)
         // Of two, one has yet to begin: it will store this change too.
         guard jobs.load(ordering: .acquiring) < 2 else { return }
         jobs.add(1, ordering: .acquiringAndReleasing)
@@ -64,7 +70,7 @@ final class ChangeSaver: Sendable {
     /// - Parameter end: gets its result once what it has come to hide is stored.
     /// - Returns: false if too many jobs wait; then it does not run.
     func run<R>(_ job: @escaping @Sendable () -> R, then end: @escaping @Sendable (R) -> Void) -> Bool {
-        worker.add { [self] in
+        fileWorker.add { [self] in
             let result = job()
             storeWhatHides()
             end(result)

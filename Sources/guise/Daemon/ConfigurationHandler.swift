@@ -31,16 +31,16 @@ struct ConfigurationHandler {
         return SettingReply(key: key, value: value, notes: try store.set(key, to: value))
     }
 
-    /// Sets the masks, if all can be loaded. Those that hide something are selected at once, since nothing may be seen
-    /// meanwhile that they hide.
+    /// Sets the masks, if all can be loaded. If one of them hides something that is not hidden yet, they are put on at
+    /// once, since nothing may be seen meanwhile that they hide; if they can't be loaded, those before come back.
     private func setMasks(_ value: JSON) throws -> Answer {
         let wanted = try store.text.setting("masks", value).value.masks
         let (worn, hiding) = (masks.loader.selections, masks.hiddenParts)
         let isUrgent = wanted.contains { mask in
             !hiding(mask.mask).isEmpty && !worn.contains { $0.mask == mask.mask }
         }
-        guard !isUrgent else { return .immediate(try set("masks", value)) }
         try masks.check(wanted)
+        if isUrgent { try store.putOn(wanted) }
         return .background { [self] in
             try masks.verify(wanted)
             return try history.record("set masks") { try set("masks", value) }

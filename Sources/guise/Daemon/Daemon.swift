@@ -165,11 +165,12 @@ final class Daemon: RequestResponder {
         log("request: \(command.json.text)", .debug)
         let send: ReplyHandler = { result in reply(result.map { JSON(encoding: $0) }) }
         do {
-            let selected = loader.requests
+            let (selected, changes) = (loader.requests, saver.changes)
             switch try handling(of: command) {
             case .immediate(let answer):
                 if loader.requests != selected, sendAfterLoading(answer, send) { return true }
-                return saver.afterStoring { send(.success(answer)) }
+                if saver.changes != changes { return saver.afterStoring { send(.success(answer)) } }
+                send(.success(answer))
             case .stored(let body):
                 guard saver.run({ Result { try body() } }, then: send) else {
                     throw RequestError(.notNow, "too many requests at once; try again in a moment")
@@ -211,7 +212,7 @@ final class Daemon: RequestResponder {
             lowerThreadPriority()
             let result = Result { try body() }
             backgroundRequests.withLock { $0[name, default: 1] -= 1 }
-            send(result)
+            _ = saver.afterStoring { send(result) }
         }
     }
 
