@@ -95,8 +95,8 @@ public struct FaceCover: ~Copyable {
     /// Seconds without any face after which the picture is shown. On clips with 8294 labelled faces, 1 s would leave no
     /// more of them bare, 0.5 s ten more, and 0 s seventeen more.
     private static let emptyTimeout = 2.0
-    /// The distance to the frame's upper edge, in heights of a head, within which a face may be a part of a larger one that
-    /// is cut off there: nose and mouth are less than half as high as the head.
+    /// The distance to the frame's upper edge, in heights of a head, within which a face may be a part of a larger one
+    /// that is cut off there: nose and mouth are less than half as high as the head.
     private static let entryReach: Float = 1.5
     /// The speed of such a face, in its widths per second. Somebody who sits down is as fast.
     private static let entrySpeed: Float = 0.3
@@ -205,8 +205,8 @@ public struct FaceCover: ~Copyable {
     }
 
     /// Whether a face may be a part of a larger one that comes in over the frame's upper edge, as when the lid of a
-    /// laptop is opened: until the eyes are in the frame, nose and mouth may be taken for a face. It has moved down, near
-    /// that edge. Of its first frame nothing is known but whether something moves.
+    /// laptop is opened: until the eyes are in the frame, nose and mouth may be taken for a face. It has moved down,
+    /// near that edge. Of its first frame nothing is known but whether something moves.
     private func isEntering(at time: Double) -> Bool {
         known.contains { face in
             guard face.rect.y < Self.entryReach * face.rect.height else { return false }

@@ -5,9 +5,9 @@ enum Thresholds {
     /// The same for photos, which have no second frame for confirmation but are searched at more sizes and tilts: at
     /// this, in no fold of the cross-validation more than 2 of 31 pictures without faces have a false positive.
     static let photoLogOdds: Float = 0.55
-    /// The same for faces in photos that are turned by more than 55 degrees, for which there are as many chances again to
-    /// be wrong: of 457 pictures without faces 2 have such a find above `photoLogOdds` and none above 1, and of 129 turned
-    /// faces that are found one is below this.
+    /// The same for faces in photos that are turned by more than 55 degrees, for which there are as many chances again
+    /// to be wrong: of 457 pictures without faces 2 have such a find above `photoLogOdds` and none above 1, and of 129
+    /// turned faces that are found one is below this.
     static let turnedPhotoLogOdds: Float = 1.5
     /// The minimum log-odds at which a place in a photo may be a face, so that a mask that hides faces covers it too.
     /// On every third labelled photo no face of 58 is left uncovered (2 without this), and 1.5 other places per photo

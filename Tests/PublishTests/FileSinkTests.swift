@@ -236,7 +236,7 @@ import Testing
         let red = frame(.i420, width: 320, height: 240)
         var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
         try sink.publish(PublishableFrame(red.view))
-        for child in writers() { kill(child, SIGKILL) }
+        for child in scratch.encoders() { kill(child, SIGKILL) }
         let problem = try #require(
             problem { for _ in 0..<200 { try sink.publish(PublishableFrame(red.view)) } })
         #expect(problem.kind == .gone && problem.message.contains("a.mp4") && problem.message.contains("signal 9"))
@@ -252,7 +252,7 @@ import Testing
         for _ in 0..<20 { try sink.publish(PublishableFrame(red.view)) }
         let part = try #require(scratch.names().first { $0.contains(".part.") })
         waits { (try? scratch.read(part).count) ?? 0 > 300_000 }
-        for child in writers() { kill(child, SIGKILL) }
+        for child in scratch.encoders() { kill(child, SIGKILL) }
         let problem = finishing(sink, red)
         #expect(problem?.message.contains("killed by signal 9") == true, "\(problem as Any)")
         #expect(scratch.names() == ["a 2.y4m", "a.y4m"])
@@ -324,26 +324,6 @@ import Testing
             try sink.finish(placeholder: PublishableFrame(card.view))
             return nil
         } catch { return error as? Problem }
-    }
-
-    /// ffmpeg processes that write a file of this test, once there is one.
-    private func writers() -> [pid_t] {
-        // For a moment, a started process has no arguments yet.
-        var found: [pid_t] = []
-        waits {
-            found = writersNow()
-            return !found.isEmpty
-        }
-        return found
-    }
-
-    private func writersNow() -> [pid_t] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return names.compactMap { pid_t($0) }.filter { pid in
-            let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
-            let output = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/1")
-            return output?.contains(scratch.url.path) == true && line?.hasPrefix("ffmpeg") == true
-        }
     }
 }
 

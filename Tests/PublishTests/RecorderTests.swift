@@ -34,25 +34,7 @@ import Testing
     }
 
     /// The encoder that writes this test's file.
-    private func encoder() -> pid_t {
-        // For a moment, a started process has no arguments yet.
-        var found: pid_t?
-        waits {
-            found = encoderNow()
-            return found != nil
-        }
-        return found ?? -1
-    }
-
-    private func encoderNow() -> pid_t? {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return names.compactMap { pid_t($0) }.first { pid in
-            // It may have ended by now, or be a kernel thread.
-            guard let line = try? contents(of: "/proc/\(pid)/cmdline") else { return false }
-            let words = String(decoding: line, as: UTF8.self)
-            return words.hasPrefix("ffmpeg") && words.contains(scratch.url.path)
-        }
-    }
+    private func encoder() -> pid_t { scratch.encoders().first ?? -1 }
 
     private func size(of path: String) -> Int {
         var status = stat()

@@ -242,3 +242,27 @@ public struct Picture {
         )
     }
 }
+
+extension ScratchFolder {
+    /// The ffmpeg processes whose standard output is a file in this folder, once there is one.
+    public func encoders() -> [pid_t] {
+        // For a moment, a started process has no arguments yet.
+        var found: [pid_t] = []
+        waits {
+            found = encodersNow
+            return !found.isEmpty
+        }
+        return found
+    }
+
+    /// Those that there are now.
+    public var encodersNow: [pid_t] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { pid in
+            // It may have ended by now, or be a kernel thread.
+            let output = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/1")
+            guard output?.contains(url.path) == true else { return false }
+            return (try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8))?.hasPrefix("ffmpeg") == true
+        }
+    }
+}
