@@ -58,9 +58,6 @@ struct ScanScheduler: Sendable {
     /// a face of 25 of the tile's pixels; for all sizes a whole tile, since in a crowd some head always moves.
     private let wholeShare: Float
     private static let headShare: Float = 0.055
-    /// Whether the sizes differ from search to search in any case: small faces that must be hidden are searched for in
-    /// so many tiles that each is searched once at first.
-    private let variesSizes: Bool
 
     /// - Parameters:
     ///   - smallest: side of the smallest window to search for, pixels of the frame.
@@ -68,7 +65,6 @@ struct ScanScheduler: Sendable {
     ///   - rolls: head tilts to search for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, limit: Float? = nil, rolls: [Float]) {
         wholeShare = limit == nil ? 1 : Self.headShare
-        variesSizes = limit != nil
         let largest = limit ?? Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
@@ -192,7 +188,7 @@ struct ScanScheduler: Sendable {
     /// - Parameter thorough: whether the sizes differ from search to search.
     private mutating func search(_ tile: Int, thorough: Bool) -> PatchTransform {
         var region = tiles[tile]
-        if thorough || variesSizes { region.scale *= Self.phases[searches[tile] % Self.phases.count] }
+        if thorough { region.scale *= Self.phases[searches[tile] % Self.phases.count] }
         (searched[tile], moved[tile]) = (tilesScanned, 0)
         searches[tile] += 1
         return region

@@ -148,7 +148,7 @@ extension EndToEnd {
         func `the contact sheet has a cell for every mask`() throws {
             func sheet(_ masks: String..., poses: Int = 5) throws -> Picture {
                 let outcome = try Program.run(
-                    ["masks", "--sheet", "sheet.png", "--poses", "\(poses)"] + masks, in: scratch)
+                    ["masks", "--sheet", "sheet.png", "--overwrite", "--poses", "\(poses)"] + masks, in: scratch)
                 try #require(outcome.code == 0 && outcome.errors == "", "\(outcome)")
                 #expect(outcome.out.split(separator: "\n").count == masks.count)
                 return try scratch.picture(scratch.path("sheet.png"))
@@ -156,6 +156,8 @@ extension EndToEnd {
             let (one, four) = (
                 try sheet("santa", poses: 1), try sheet("crown", "cat", "stubble", "blur", poses: 3)
             )
+            let refused = try Program.run(["masks", "--sheet", "sheet.png", "santa"], in: scratch)
+            #expect(refused.code == 1 && refused.errors.contains("it exists"), "\(refused)")
             #expect(one.width * one.height >= 200 * 200, "\(one.width)x\(one.height)")
             let other = try sheet("crown", poses: 1)
             #expect(one.changes(from: other).count > 5000, "each shows its own mask")
