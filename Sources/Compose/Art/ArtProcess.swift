@@ -118,8 +118,8 @@ enum ArtProcess {
 extension RGBAImage {
     /// Writes the picture to a PNG file.
     /// - Parameter overwrites: whether an existing file is replaced.
-    /// - Throws: `exists` if there is one that may not be replaced; `system` if the file can't be written; `unusable` if
-    ///   the picture is too large.
+    /// - Throws: `exists` if there is one that may not be replaced; `system` if the file can't be written;
+    ///   `unusable` if the picture is too large.
     public func write(png path: String, overwrites: Bool = false) throws(Problem) {
         try writeOwnFile(ArtProcess.png(of: self, path), to: path, overwrites: overwrites)
     }
