@@ -27,8 +27,6 @@ public struct FaceCover: ~Copyable {
         var since = 0.0
         /// When the face was last seen, in seconds.
         var lastSeen = 0.0
-        /// Whether the face was not tracked in the frame before.
-        var isNew = false
         /// When the face was found, in seconds.
         var found = 0.0
         /// The middle of its head then, in pixels.
@@ -39,6 +37,9 @@ public struct FaceCover: ~Copyable {
         var double = 0
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false
+
+        /// Whether the face was not tracked in the frame before.
+        var isNew: Bool { found == since }
 
         /// The area to cover at a time. It grows with each second, while somebody else is in front only for the first.
         func area(at time: Double) -> Rect {
@@ -210,7 +211,7 @@ public struct FaceCover: ~Copyable {
     private func isEntering(at time: Double) -> Bool {
         known.contains { face in
             guard face.rect.y < Self.entryReach * face.rect.height else { return false }
-            guard time > face.found else { return movedShare > Self.entryMotion }
+            guard !face.isNew else { return movedShare > Self.entryMotion }
             let way = face.rect.center.y - face.foundAt.y
             return way > Float(time - face.found) * Self.entrySpeed * face.rect.width
         }
@@ -277,7 +278,7 @@ public struct FaceCover: ~Copyable {
             let old = before.first { $0.id == face.id }
             known.append(
                 MissingFace(
-                    id: face.id, rect: rect, since: time, isNew: old == nil, found: old?.found ?? time,
+                    id: face.id, rect: rect, since: time, found: old?.found ?? time,
                     foundAt: old?.foundAt ?? rect.center, isSeen: face.state == .tracked))
         }
         noteDoubles()

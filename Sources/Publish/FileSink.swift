@@ -62,7 +62,7 @@ public struct FileSink: FrameSink, ~Copyable {
                 fix: "use one of \(Kind.known)")
         }
         let claim = try Claim(path)
-        try Self.check(path, overwrites)
+        try Self.check(path, overwrites: overwrites)
         let folder = try OpenFolder(containing: path)
         let part = kind.temporaryName(for: path, "part")
         let descriptor = try Self.make(part, in: folder, for: path, isPrivate ? 0o600 : 0o666)
@@ -249,7 +249,7 @@ public struct FileSink: FrameSink, ~Copyable {
     /// Checks what exists at the path before a file is started.
     /// - Throws: `Problem` of kind `unusable` if it is not a file, `exists` if it may not be replaced, `invalid` if the
     ///   name is too long.
-    private static func check(_ path: String, _ overwrites: Bool) throws(Problem) {
+    public static func check(_ path: String, overwrites: Bool) throws(Problem) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {
             if errno == ENAMETOOLONG { throw unwritable(path, ENAMETOOLONG) }

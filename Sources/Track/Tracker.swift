@@ -224,24 +224,13 @@ public struct Tracker: ~Copyable {
         var first = self.smallest(luma)
         while first * ScanScheduler.levelFactor <= smallest { first *= ScanScheduler.levelFactor }
         for size in Self.photoSizes {
+            scan(luma, smallest: size * first, rolls: Self.photoRolls)
             scan(
-                luma,
-                ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls),
-                atLeast: Thresholds.photoLogOdds)
-            scan(
-                luma,
-                ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * max(first, Self.smallestTurned),
-                    rolls: Self.turnedPhotoRolls),
+                luma, smallest: size * max(first, Self.smallestTurned), rolls: Self.turnedPhotoRolls,
                 atLeast: isThorough ? Thresholds.photoLogOdds : Thresholds.turnedPhotoLogOdds)
-            guard isThorough else { continue }
-            scan(
-                luma,
-                ScanScheduler(
-                    width: luma.width, height: luma.height, smallest: size * FrameSearch.smallestThorough,
-                    limit: size * first, rolls: [0]),
-                atLeast: Thresholds.photoLogOdds)
+            if isThorough {
+                scan(luma, smallest: size * FrameSearch.smallestThorough, limit: size * first, rolls: [0])
+            }
         }
         candidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
@@ -265,9 +254,16 @@ public struct Tracker: ~Copyable {
         return unused
     }
 
-    /// Searches all tiles of a photo.
-    /// - Parameter needed: the log-odds that make a face.
-    private mutating func scan(_ luma: borrowing LumaView, _ scheduler: ScanScheduler, atLeast needed: Float) {
+    /// Searches a whole photo.
+    /// - Parameters:
+    ///   - smallest, limit, rolls: as for `ScanScheduler`.
+    ///   - needed: the log-odds that make a face.
+    private mutating func scan(
+        _ luma: borrowing LumaView, smallest: Float, limit: Float? = nil, rolls: [Float],
+        atLeast needed: Float = Thresholds.photoLogOdds
+    ) {
+        let scheduler = ScanScheduler(
+            width: luma.width, height: luma.height, smallest: smallest, limit: limit, rolls: rolls)
         for region in scheduler.tiles {
             detector.detect(luma, in: region)
             for detection in detector.detections {

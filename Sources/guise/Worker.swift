@@ -72,8 +72,10 @@ final class Worker: Sendable {
     private func start(after seconds: Double) {
         // The stack size of a main thread, because decoders of untrusted files can recurse some levels deep.
         startThread(named: name, stackSize: 8 << 20) { [self] in
-            if seconds > 0 { usleep(useconds_t(seconds * 1_000_000)) }
-            if seconds > 0, endThread() { return }
+            if seconds > 0 {
+                usleep(useconds_t(seconds * 1_000_000))
+                if endThread() { return }
+            }
             work()
         }
     }

@@ -58,7 +58,7 @@ extension Accuracy {
                 let (x, y) = (Int(place.x) / Self.reduction, Int(place.y) / Self.reduction)
                 // The eyes, with a quarter of their distance around them.
                 let reach = Int(Self.eyeDistance) / Self.reduction / 4
-                guard place.y > 0, y >= reach, y + reach < size.height else { continue }
+                guard y >= reach, y + reach < size.height else { continue }
                 seen += 1
                 var (sum, count) = (0, 0)
                 for row in y - reach..<y + reach {

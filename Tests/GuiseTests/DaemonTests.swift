@@ -644,7 +644,7 @@ import Track
         saver.request()
         #expect(saver.changes == changes + 1)
         let isStored = DispatchSemaphore(value: 0)
-        _ = saver.afterStoring { isStored.signal() }
+        saver.afterStoring(since: changes) { isStored.signal() }
         isStored.wait()
         #expect(try hidden.read().isPaused)
         // What changes nothing need not wait.

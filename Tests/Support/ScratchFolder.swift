@@ -256,7 +256,7 @@ extension ScratchFolder {
     }
 
     /// Those that there are now.
-    public var encodersNow: [pid_t] {
+    private var encodersNow: [pid_t] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.filter { pid in
             // It may have ended by now, or be a kernel thread.

@@ -3,6 +3,7 @@ import Capture
 import Compose
 import Frames
 import JSON
+import Publish
 import SystemKit
 
 /// `guise masks`: lists the masks, or draws a contact sheet of them.
@@ -34,11 +35,7 @@ struct MasksCommand: ParsableCommand {
     }
 
     func run() throws {
-        if let sheet, !overwrite, isTaken(sheet) {
-            throw Problem(
-                .exists, "cannot write \(sheet): it exists",
-                fix: "choose another file, or pass --overwrite to replace it")
-        }
+        if let sheet { try FileSink.check(sheet, overwrites: overwrite) }
         let context = try AppContext()
         let library = context.library
         let wanted = names.isEmpty ? library.names : names

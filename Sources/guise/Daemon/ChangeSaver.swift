@@ -14,7 +14,7 @@ final class ChangeSaver: Sendable {
     private let isOpen = Mutex(false)
     /// Jobs of `worker` that store what hides something, the running one among them.
     private let jobs = Atomic<Int>(0)
-    /// How often something that hides was to be stored. A request that leaves it as it was waits for no file.
+    /// How often something that hides was to be stored.
     var changes: Int { requested.load(ordering: .acquiring) }
     private let requested = Atomic<Int>(0)
 
@@ -58,10 +58,12 @@ final class ChangeSaver: Sendable {
         if !isAdded { jobs.subtract(1, ordering: .acquiringAndReleasing) }
     }
 
-    /// Calls `body` once what hides something is stored: at once if nothing has to be.
+    /// Calls `body` once what has come to hide something is stored: at once if nothing has.
+    /// - Parameter before: what `changes` was before the request that is answered.
     /// - Returns: whether it is called later.
-    func afterStoring(_ body: @escaping @Sendable () -> Void) -> Bool {
-        if jobs.load(ordering: .acquiring) > 0, worker.add(body) { return true }
+    @discardableResult
+    func afterStoring(since before: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
+        if changes != before, jobs.load(ordering: .acquiring) > 0, worker.add(body) { return true }
         body()
         return false
     }

@@ -39,8 +39,7 @@ struct ConfigurationHandler {
         let isUrgent = wanted.contains { mask in
             !hiding(mask.mask).isEmpty && !worn.contains { $0.mask == mask.mask }
         }
-        try masks.check(wanted)
-        if isUrgent { try store.putOn(wanted) }
+        if isUrgent { try store.putOn(wanted) } else { try masks.check(wanted) }
         return .background { [self] in
             try masks.verify(wanted)
             return try history.record("set masks") { try set("masks", value) }

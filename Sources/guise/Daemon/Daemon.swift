@@ -168,15 +168,14 @@ final class Daemon: RequestResponder {
             let (selected, changes) = (loader.requests, saver.changes)
             switch try handling(of: command) {
             case .immediate(let answer):
-                if loader.requests != selected, sendAfterLoading(answer, send) { return true }
-                if saver.changes != changes { return saver.afterStoring { send(.success(answer)) } }
-                send(.success(answer))
+                if loader.requests != selected, sendAfterLoading(answer, since: changes, send) { return true }
+                return saver.afterStoring(since: changes) { send(.success(answer)) }
             case .stored(let body):
                 guard saver.run({ Result { try body() } }, then: send) else {
                     throw RequestError(.notNow, "too many requests at once; try again in a moment")
                 }
                 return true
-            case .background(let body): try runInBackground(command, body, send)
+            case .background(let body): try runInBackground(command, since: changes, body, send)
             case .deferred(let start): start(send)
             }
         } catch { send(.failure(error)) }
@@ -185,19 +184,22 @@ final class Daemon: RequestResponder {
 
     /// Answers a request that has selected masks once they are loaded. One that can't be loaded is an error, and those
     /// before stay on.
+    /// - Parameter changes: of `saver`, before the request.
     /// - Returns: false if none must be loaded; then nothing is sent.
-    private func sendAfterLoading(_ answer: AnyReply, _ send: @escaping ReplyHandler) -> Bool {
+    private func sendAfterLoading(_ answer: AnyReply, since changes: Int, _ send: @escaping ReplyHandler) -> Bool {
         loader.afterLoading { [saver] problem in
             let error = problem.map { RequestError(.failed, "\($0) (the current masks stay on)") }
-            _ = saver.afterStoring { send(error.map { .failure($0) } ?? .success(answer)) }
+            saver.afterStoring(since: changes) { send(error.map { .failure($0) } ?? .success(answer)) }
         }
     }
 
     /// Answers on a thread of its own. The number of such threads is limited for each kind of request, so that those
     /// that wait for a slow device or file keep no other kind out.
+    /// - Parameter changes: of `saver`, before the request.
     /// - Throws: `RequestError` if there are too many.
     private func runInBackground(
-        _ command: Command, _ body: @escaping @Sendable () throws -> AnyReply, _ send: @escaping ReplyHandler
+        _ command: Command, since changes: Int, _ body: @escaping @Sendable () throws -> AnyReply,
+        _ send: @escaping ReplyHandler
     ) throws {
         let name = command.json["request"]?.string ?? ""
         let mayRun = backgroundRequests.withLock { running in
@@ -212,7 +214,7 @@ final class Daemon: RequestResponder {
             lowerThreadPriority()
             let result = Result { try body() }
             backgroundRequests.withLock { $0[name, default: 1] -= 1 }
-            _ = saver.afterStoring { send(result) }
+            saver.afterStoring(since: changes) { send(result) }
         }
     }
 
