@@ -61,6 +61,8 @@ public final class MaskLoader: Sendable {
         var worn: [MaskSelection]
         /// The number of calls of `select`.
         var requests = 0
+        /// The last request whose masks could not be loaded.
+        var refused: (request: Int, problem: any Error)?
         /// What is called once the masks of a request are loaded or refused, with the request's number.
         var waiting: [(request: Int, body: @Sendable ((any Error)?) -> Void)] = []
 
@@ -137,15 +139,18 @@ public final class MaskLoader: Sendable {
     /// The number of calls of `select`.
     public var requests: Int { state.withLock { $0.requests } }
 
-    /// Calls `body` once the selected masks are loaded, or were replaced by a later selection; with the error if they
-    /// can't be loaded, so that those before stay on. Called on the loader's thread.
-    /// - Returns: false if none of them must be loaded, or nobody loads them; then `body` is not called.
-    public func afterLoading(_ body: @escaping @Sendable ((any Error)?) -> Void) -> Bool {
-        state.withLock { state in
-            guard state.mustLoad, state.isRunning, state.isOpen else { return false }
+    /// Calls `body` once the masks that were selected last are loaded, or were replaced by a later selection; with the
+    /// error if they can't be loaded, so that those before stay on. Called on the loader's thread, or at once if that
+    /// is known already, none must be loaded, or nobody loads them.
+    public func afterLoading(_ body: @escaping @Sendable ((any Error)?) -> Void) {
+        let (isKnown, problem) = state.withLock { state -> (Bool, (any Error)?) in
+            // The thread may have refused them before anybody asked.
+            if let refused = state.refused, refused.request == state.requests { return (true, refused.problem) }
+            guard state.mustLoad, state.isRunning, state.isOpen else { return (true, nil) }
             state.waiting.append((state.requests, body))
-            return true
+            return (false, nil)
         }
+        if isKnown { body(problem) }
     }
 
     /// Loads masks that are not worn, and drops them again, to find out whether they can be worn. Takes as long as
@@ -260,6 +265,8 @@ public final class MaskLoader: Sendable {
             if let problem = fresh.loadError {
                 state.withLock { state in
                     if selections != state.worn {
+                        // A selection before it, to which it falls back, may fail too.
+                        if state.refused?.request != request { state.refused = (request, problem) }
                         if state.selections == selections { fallBack(&state) }
                     } else if state.size == size {
                         state.size = before.size

@@ -109,6 +109,10 @@ private final class LogRecorder: Sendable {
                 #expect(log.lines.last?.contains(words) == true, "\(log.lines)")
                 #expect(log.lines.last?.hasSuffix("(the current masks stay on)") == true, "\(log.lines)")
                 #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
+                // Whoever asks late is told too.
+                let reason = Mutex<String?>(nil)
+                loader.afterLoading { problem in reason.withLock { $0 = problem.map { "\($0)" } } }
+                #expect(reason.withLock { $0 }?.contains(words) == true)
             }
         }
         // It is loaded once the missing file exists, and an edit of that file reloads it.

@@ -168,8 +168,11 @@ final class Daemon: RequestResponder {
             let (selected, changes) = (loader.requests, saver.changes)
             switch try handling(of: command) {
             case .immediate(let answer):
-                if loader.requests != selected, sendAfterLoading(answer, since: changes, send) { return true }
-                return saver.afterStoring(since: changes) { send(.success(answer)) }
+                guard loader.requests != selected else {
+                    return saver.afterStoring(since: changes) { send(.success(answer)) }
+                }
+                sendAfterLoading(answer, since: changes, send)
+                return true
             case .stored(let body):
                 guard saver.run({ Result { try body() } }, then: send) else {
                     throw RequestError(.notNow, "too many requests at once; try again in a moment")
@@ -185,8 +188,7 @@ final class Daemon: RequestResponder {
     /// Answers a request that has selected masks once they are loaded. One that can't be loaded is an error, and those
     /// before stay on.
     /// - Parameter changes: of `saver`, before the request.
-    /// - Returns: false if none must be loaded; then nothing is sent.
-    private func sendAfterLoading(_ answer: AnyReply, since changes: Int, _ send: @escaping ReplyHandler) -> Bool {
+    private func sendAfterLoading(_ answer: AnyReply, since changes: Int, _ send: @escaping ReplyHandler) {
         loader.afterLoading { [saver] problem in
             let error = problem.map { RequestError(.failed, "\($0) (the current masks stay on)") }
             saver.afterStoring(since: changes) { send(error.map { .failure($0) } ?? .success(answer)) }
