@@ -13,7 +13,7 @@ public struct Tracker: ~Copyable {
         /// The maximum number of faces tracked at once.
         public var max = Settings.allowed.upperBound
         /// The allowed values of `max`.
-        public static let allowed = 1...8
+        public static let allowed = 1...20
         /// `max` for photos, where there is time for more: a group or a class, not a stadium.
         public static let maxInPhoto = 200
         /// The smallest face to search for: a window's side as a fraction of the frame's shorter side.
@@ -493,6 +493,10 @@ public struct Tracker: ~Copyable {
                 tilesSinceCats = 0
                 tiles -= 1
                 search.search(for: &cats, luma, besides: tracks, at: seconds, &nextID)
+            } else if tiles > 0, hasAllFaces {
+                // Nobody could be added.
+                tiles -= 1
+                if cats != nil { tilesSinceCats += 1 }
             } else if tiles > 0, let tile = movedTile(situation) ?? search.next(thorough: isThorough) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
@@ -554,8 +558,14 @@ public struct Tracker: ~Copyable {
 
     private var tilesPerCats: Int { isThorough ? Self.thoroughTilesPerCats : Self.tilesPerCats }
 
+    /// Whether as many faces as are allowed are known, and nobody beside them need be hidden.
+    private var hasAllFaces: Bool {
+        !isThorough && tracks.count == settings.max && tracks.allSatisfy(\.isConfirmed)
+    }
+
     /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {
+        if hasAllFaces { return false }
         // Another examination of the same frame has the same result.
         if isThorough, candidates.pending.first?.lastExamined == seconds { return false }
         if candidates.pending.isEmpty || isFirstPass || seconds - last.entrance < Self.entranceDuration {

@@ -1062,7 +1062,7 @@ import Track
     }
 
     static let wrongValues: [(String, JSON, String)] = [
-        ("faces.max", 99, "allowed: 1 to 8"), ("faces.max", 1.5, "whole numbers"), ("faces.max", "2", "a number"),
+        ("faces.max", 99, "allowed: 1 to 20"), ("faces.max", 1.5, "whole numbers"), ("faces.max", "2", "a number"),
         ("faces.maxx", 2, "did you mean 'max'?"), ("facs", 1, "did you mean 'faces'?"),
         ("view.mirror", 1, "true or false"), ("view.rotate", 45, "allowed: 0, 90, 180, 270"),
         ("privacy.onLostFace", "hide", "allowed: "), ("output.width", 65, "even numbers"),
