@@ -24,6 +24,16 @@ public struct MediaLimits: Sendable {
     /// length.
     public static let userFile = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
+
+    /// These limits, but no more than pictures of a size need: a small one that asks for gigabytes is an attack. A JPEG
+    /// 2000 takes longest, a second for some 3 million pixels.
+    /// - Parameter size: the pixels of a picture.
+    func scaled(to size: Int) -> MediaLimits {
+        var limits = self
+        limits.memory = min(memory, (2 << 30) + 40 * size)
+        limits.photo = min(photo, 5 + size / 1_500_000)
+        return limits
+    }
     /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
     /// that one photo does not delay the next by more than 5 s.
     public static let upload = MediaLimits(
@@ -254,6 +264,7 @@ struct MediaFile: ~Copyable {
 
     /// Starts a decoder that writes raw frames.
     func decode() throws(Problem) -> ChildProcess {
+        let limits = limits.scaled(to: width * height)
         let seconds = isPhoto ? limits.photo : limits.clip
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,

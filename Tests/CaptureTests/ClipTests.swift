@@ -407,6 +407,19 @@ import Testing
         #expect(problem?.message.contains("takes too long") == true, "\(String(describing: problem))")
     }
 
+    @Test func `a small picture may take less time and memory than a large one`() throws {
+        let script = try scratch.write(
+            "#!/bin/sh\necho $(ulimit -t) seconds, $(ulimit -v) KiB >&2\nexit 1", "decoder")
+        #expect(unsafe chmod(script, 0o755) == 0)
+        var bounds = MediaLimits.userFile
+        bounds.program = script
+        for (size, limits) in [("100x100", "5 seconds, 2097542 KiB"), ("6000x5000", "25 seconds, 3269027 KiB")] {
+            let photo = try scratch.testPicture("a.png", size: size)
+            let problem = problem { try Clip.firstPicture(of: photo, within: bounds) { _ in } }
+            #expect(problem?.message.contains(limits) == true, "\(String(describing: problem))")
+        }
+    }
+
     @Test func `a truncated photo does not trap`() throws {
         let whole = try Data(contentsOf: URL(filePath: try scratch.testPicture("a.png", size: "320x240")))
         for part in [20, 40, 100, whole.count / 2] {
