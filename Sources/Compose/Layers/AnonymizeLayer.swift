@@ -37,6 +37,9 @@ struct AnonymizeLayer: Layer {
     /// Soft edges fade from the first to the second of these outlines, relative to the head's. The first is beyond the
     /// head, since alpha is interpolated between cells.
     private static let (full, none): (Float, Float) = (1.1, 1.35)
+    /// The side of the cells that are blurred, in those that the filters work on: 4 / sqrt(12) of the standard
+    /// deviation.
+    private static let blurredCell = 4
     /// The smallest cell in pixels. Very small faces show little detail anyway.
     private static let smallestCell: Float = 8
 
@@ -108,17 +111,22 @@ struct AnonymizeLayer: Layer {
     /// Number of cells on each side of the centre.
     private static func whole(_ count: Float) -> Int { max(1, min(200, Int(min(count, 200).rounded(.up)))) }
 
-    /// Blurs the head: means of small cells, blurred by three box filters, then enlarged.
+    /// Blurs the head: cells that are as coarse as pixelation's, blurred by three box filters, then enlarged.
     private func blur(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
         let sigma = max(eyes * size, Self.coarseness(of: outline))
         // Three boxes of radius r have a variance of r (r + 1) cells squared.
         let radius = 3
         let side = max(2, sigma / Float(radius * (radius + 1)).squareRoot())
         let half = outline.halfSize * Self.none / side
-        let (across, down) = (Self.whole(half.x) + 1, Self.whole(half.y) + 1)
+        // Whole blurred cells on each side, so that they stay where they are when the head grows.
+        let cell = Self.blurredCell
+        let (across, down) = ((Self.whole(half.x) / cell + 1) * cell, (Self.whole(half.y) / cell + 1) * cell)
         let origin = outline.center - Point(Float(across), Float(down)) * side
         let (columns, rows) = (2 * across, 2 * down)
         canvas.effects.pixelation.average(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
+        // What is blurred is a pixelated head: steps between its cells would be seen, but not what they replace.
+        canvas.effects.pixelation.join(cell)
+        canvas.effects.pixelation.quantize()
         canvas.effects.pixelation.blur(radius: radius, passes: 3)
         canvas.effects.pixelation.fade { column, row in
             let middle = origin + Point(Float(column) + 0.5, Float(row) + 0.5) * side
