@@ -94,6 +94,19 @@ struct HeadFitTests {
         }
     }
 
+    @Test(arguments: [(Float(-20), Float(0)), (-6, 0), (10, 0.4), (30, 0.9)])
+    func `a hat leans forward on a head that looks up, and keeps its place at the forehead`(
+        pitch: Float, least: Float
+    ) {
+        let (c, s) = (cos(radians(pitch)), sin(radians(pitch)))
+        let head = HeadPlacement(x: [60, 0, 0], y: [0, 60 * c, 60 * s], origin: Point(320, 200))
+        let hat = head.leaningHat
+        #expect((hat([0, -0.9, 0.1]) - head([0, -0.9, 0.1])).length < 1e-2 && abs(hat.scale - head.scale) < 1e-2)
+        // The rear of the brim hangs down less.
+        let (rear, lifted) = (head([0, -0.9, 2.6]), hat([0, -0.9, 2.6]))
+        #expect((rear.y - lifted.y) / head.scale >= least && (least > 0 || lifted == rear))
+    }
+
     @Test func `a fit enlarges what is worn about its own place, and leaves the head alone`() {
         let (head, center) = (Self.head(yaw: 10), SIMD3<Float>(0, -0.8, 1.4))
         let plain = HeadProjection(head, width: 640)

@@ -10,6 +10,8 @@ extension LayerKind {
 /// A mesh on the head (`"kind": "mesh"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
+    /// Whether the mesh stays more upright than a head that looks up.
+    private let isHat: Bool
     /// Whether the mesh takes the size of the head with its hair.
     let fitsHair: Bool
 
@@ -20,6 +22,7 @@ struct MeshLayer: Layer {
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
         let place = try fields.choice("place", default: MeshPlacement.head)
         fitsHair = try fields.bool("fitsHair", default: place == .hat)
+        isHat = place == .hat
         let frame = place.map.after(try fields.affineMap3D())
         var materials: [(name: String, material: Material)] = []
         for var entry in try fields.objects("materials") {
@@ -63,7 +66,8 @@ struct MeshLayer: Layer {
         let layout = canvas.frame.layout
         let state = HeadMesh.FrameState(
             view: HeadProjection(
-                tracked.face.head, width: max(layout.width, layout.height), fit: fitsHair ? tracked.fit : HeadFit(),
+                isHat ? tracked.face.head.leaningHat : tracked.face.head, width: max(layout.width, layout.height),
+                fit: fitsHair ? tracked.fit : HeadFit(),
                 about: MeshPlacement.hat.map.shift),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.

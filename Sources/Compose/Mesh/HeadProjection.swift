@@ -50,3 +50,25 @@ struct HeadProjection {
         SIMD3(dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v))
     }
 }
+
+extension HeadPlacement {
+    /// The degrees of pitch from which a hat leans forward on a head that looks up, and by how much of the rest. A brim
+    /// that is raised with the head surrounds the face like a bonnet, and hides the hat's body. Chosen in blind pairs:
+    /// 0.7 from 5 degrees against none, 12 of 12; these against that, 8 of 9; 0.8 from -15 against these, 0 of 14.
+    private static let (leanFrom, lean): (Float, Float) = (-6, 0.75)
+    /// Where a hat stays while it leans: the rim at the forehead.
+    private static let forehead: SIMD3<Float> = [0, -0.9, 0.1]
+
+    /// The placement of a head that a hat fits which leans forward on this one: less raised.
+    var leaningHat: HeadPlacement {
+        let angle = radians(Self.lean * max(0, pose.pitch - Self.leanFrom))
+        guard angle > 0 else { return self }
+        let (c, s) = (cos(angle), sin(angle))
+        func lowered(_ row: SIMD3<Float>) -> SIMD3<Float> {
+            SIMD3(row.x, row.y * c + row.z * s, row.z * c - row.y * s)
+        }
+        let leaning = HeadPlacement(x: lowered(x), y: lowered(y), origin: origin)
+        let place = leaning(Self.forehead)
+        return HeadPlacement(x: leaning.x, y: leaning.y, origin: origin + self(Self.forehead) - place)
+    }
+}
