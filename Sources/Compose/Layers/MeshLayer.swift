@@ -10,8 +10,8 @@ extension LayerKind {
 /// A mesh on the head (`"kind": "mesh"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
-    /// Whether the mesh stays more upright than a head that looks up.
-    private let isHat: Bool
+    /// Whether the mesh leans forward on a head that looks up.
+    private let leans: Bool
     /// Whether the mesh takes the size of the head with its hair.
     let fitsHair: Bool
 
@@ -22,7 +22,7 @@ struct MeshLayer: Layer {
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
         let place = try fields.choice("place", default: MeshPlacement.head)
         fitsHair = try fields.bool("fitsHair", default: place == .hat)
-        isHat = place == .hat
+        leans = try fields.bool("leans", default: place == .hat)
         let frame = place.map.after(try fields.affineMap3D())
         var materials: [(name: String, material: Material)] = []
         for var entry in try fields.objects("materials") {
@@ -66,7 +66,7 @@ struct MeshLayer: Layer {
         let layout = canvas.frame.layout
         let state = HeadMesh.FrameState(
             view: HeadProjection(
-                isHat ? tracked.face.head.leaningHat : tracked.face.head, width: max(layout.width, layout.height),
+                leans ? tracked.face.head.leaningHat : tracked.face.head, width: max(layout.width, layout.height),
                 fit: fitsHair ? tracked.fit : HeadFit(),
                 about: MeshPlacement.hat.map.shift),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
