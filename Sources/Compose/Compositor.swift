@@ -197,7 +197,39 @@ public struct Compositor: ~Copyable {
             canvas.releaseOutline()
         }
         if let headSizeModel { fitHeads(on: &canvas, headSizeModel, elapsed: elapsed) }
+        if canvas.mayShowHands && showsHands { pressHair(on: &canvas) }
         drawLayers(.front, on: &canvas, elapsed: elapsed)
+    }
+
+    /// Presses the hair of everybody who wears a hat to the head. Not while faces must be hidden: what lies beside the
+    /// head moves with the hair, out of what covers it.
+    private mutating func pressHair(on canvas: inout Canvas) {
+        for i in scene.trackedFaces.indices where wearsHat(i, canvas.things) {
+            let fit = people[scene.trackedFaces[i].slot].fit
+            scene.trackedFaces[i].fit = fit.pressedFit
+            let head = scene.trackedFaces[i].face.head
+            if let press = HairPress(head, hair: fit.hair, fit: fit.pressedFit) { canvas.draw(press) }
+        }
+    }
+
+    /// Whether a tracked face wears a layer that presses the hair.
+    private func wearsHat(_ tracked: Int, _ things: borrowing ThingTracker) -> Bool {
+        let slot = scene.trackedFaces[tracked].slot
+        for mask in masks where mask.opacity > 0 && isWorn(mask.personSlot, slot: slot) {
+            for layer in mask.layers {
+                if case .face(let content) = layer.content, content.pressesHair, isSelected(layer.style.on, tracked),
+                    isMet(layer, slot: slot, things)
+                {
+                    return true
+                }
+            }
+        }
+        return false
+    }
+
+    /// Whether a person is one of those who wear a mask.
+    private func isWorn(_ personSlot: PersonSlot?, slot: Int) -> Bool {
+        personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
     }
 
     /// Updates the sizes of the heads in the frame: often until each is known, then rarely.
@@ -405,8 +437,7 @@ public struct Compositor: ~Copyable {
             for i in scene.trackedFaces.indices {
                 let slot = scene.trackedFaces[i].slot
                 let isTriggered = isMet(layer, slot: slot, canvas.things)
-                let isOwn = personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
-                let isWorn = isOwn && isSelected(layer.style.on, i)
+                let isWorn = isWorn(personSlot, slot: slot) && isSelected(layer.style.on, i)
                 let state = index * slots + slot
                 var appearance = states[state].appearance(
                     layer.style, isWorn: isWorn, isTriggered: isTriggered, at: scene.time, elapsed: elapsed, Self.fade)

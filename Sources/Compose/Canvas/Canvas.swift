@@ -95,6 +95,14 @@ public struct Canvas: ~Copyable {
         for i in hands.indices { hands[i].restore(onto: &frame) }
     }
 
+    /// Presses hair to the head.
+    mutating func draw(_ press: HairPress) {
+        guard effects.first.copyPixels(press.box, of: frame), layer.begin(press.box, in: frame.layout) else { return }
+        effects.displacement.fill(layer.region) { press.source(of: $0) }
+        layer.draw(effects.first, by: effects.displacement)
+        drawLayer(opacity: 1)
+    }
+
     /// Frees the memory of the outline, because no mask needs it.
     mutating func releaseOutline() {
         outline.release()

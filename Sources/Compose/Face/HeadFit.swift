@@ -7,6 +7,20 @@ public struct HeadFit: Equatable, Sendable {
     public var width: Float = 1
     /// Factor upwards.
     public var height: Float = 1
+
+    /// The size of the head that hats were made for, as `HeadSize` gives it. Its width lies between the medians of 74
+    /// photos of people (1.19) and of people before webcams (1.0); with 1.12 blind judges saw hair beside hats. Its
+    /// height is a little above both (2.0 and 1.8).
+    static let (usualWidth, usualHeight): (Float, Float) = (1.06, 2.05)
+    /// The height above the eyes of the rim, where hats grow from, in eye distances.
+    static let rim: Float = 0.8
+
+    /// The same within limits.
+    fileprivate func limited(_ width: ClosedRange<Float>, _ height: ClosedRange<Float>) -> HeadFit {
+        HeadFit(
+            width: min(max(self.width, width.lowerBound), width.upperBound),
+            height: min(max(self.height, height.lowerBound), height.upperBound))
+    }
 }
 
 /// The size of a head with its hair, as the outline of the person shows it.
@@ -19,7 +33,7 @@ struct HeadSize {
 
 extension HeadSize {
     /// Degrees of yaw and pitch up to which a head is measured.
-    private static let (maxYaw, maxPitch): (Float, Float) = (25, 18)
+    private static let (maxYaw, maxPitch): (Float, Float) = (32, 18)
     /// The least distance between the eyes, in cells of the outline, for which its edges are fine enough.
     private static let minScale: Float = 5
     /// Where the width is measured: heights above the eyes, and half the width and length of an average head there, in
@@ -32,7 +46,7 @@ extension HeadSize {
     private static let (middle, base): (Float, Float) = (1.25, 1.2)
     /// The largest reach from the middle that is a head's and not another person's or an arm's, and the length of a
     /// step, in eye distances.
-    private static let (maxReach, step): (Float, Float) = (1.9, 0.04)
+    private static let (maxReach, step): (Float, Float) = (2.3, 0.04)
 
     /// Measures a head.
     /// - Parameters:
@@ -83,23 +97,26 @@ extension HeadSize {
 
 /// The fit of what one person wears on the head: a median of what was measured, taken over slowly.
 struct HeadFitEstimator {
-    /// The fit to draw with.
-    private(set) var fit = HeadFit()
+    /// The hair of this person.
+    private(set) var hair = HeadFit()
     private var widths = Median()
     private var heights = Median()
 
-    /// The size of the head that hats were made for, as `HeadSize` gives it. Its width lies between the medians of 74
-    /// photos of people (1.19) and of people before webcams (1.0); with 1.12 blind judges saw hair beside hats. Its
-    /// height is a little above both (2.0 and 1.8).
-    private static let (usualWidth, usualHeight): (Float, Float) = (1.06, 2.05)
-    /// The height above the eyes of the rim, where hats grow from, in eye distances.
-    private static let rim: Float = 0.8
+    /// What hair may be; more is an arm or another person.
+    private static let (widestHair, highestHair): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.7, 1...1.6)
     /// The factors that hats are drawn with. More is an arm, another person, or hair that no hat would be put over.
     /// Smaller heads keep the usual size: hats that became narrower with them lost against it in 10 of 13 blind pairs,
     /// because hair showed beside them.
     private static let (widthRange, heightRange): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.25, 1...1.2)
+    /// Those of hats that press the hair to the head: larger ones look like buckets.
+    private static let (pressedWidth, pressedHeight): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.1, 1...1.1)
     /// The time constant in seconds by which the fit follows.
     private static let timeConstant: Float = 0.8
+
+    /// The fit to draw with.
+    var fit: HeadFit { hair.limited(Self.widthRange, Self.heightRange) }
+    /// The fit to draw with where the hair is pressed to the head.
+    var pressedFit: HeadFit { hair.limited(Self.pressedWidth, Self.pressedHeight) }
 
     /// The number of measurements.
     var count: Int { max(widths.count, heights.count) }
@@ -109,23 +126,22 @@ struct HeadFitEstimator {
         let isFirst = count == 0
         if let width = size.width { widths.add(width) }
         if let height = size.height { heights.add(height) }
-        if isFirst { fit = target }
+        if isFirst { hair = target }
     }
 
     /// Follows the measurements.
     /// - Parameter elapsed: seconds since the last frame.
     mutating func update(elapsed: Float) {
         let weight = 1 - exp(-elapsed / Self.timeConstant)
-        fit.width += (target.width - fit.width) * weight
-        fit.height += (target.height - fit.height) * weight
+        hair.width += (target.width - hair.width) * weight
+        hair.height += (target.height - hair.height) * weight
     }
 
     private var target: HeadFit {
-        let width = widths.value.map { $0 / Self.usualWidth } ?? 1
-        let height = heights.value.map { ($0 - Self.rim) / (Self.usualHeight - Self.rim) } ?? 1
-        return HeadFit(
-            width: min(max(width, Self.widthRange.lowerBound), Self.widthRange.upperBound),
-            height: min(max(height, Self.heightRange.lowerBound), Self.heightRange.upperBound))
+        HeadFit(
+            width: widths.value.map { $0 / HeadFit.usualWidth } ?? 1,
+            height: heights.value.map { ($0 - HeadFit.rim) / (HeadFit.usualHeight - HeadFit.rim) } ?? 1
+        ).limited(Self.widestHair, Self.highestHair)
     }
 }
 

@@ -5,6 +5,8 @@ import Track
 public protocol Layer: Sendable {
     /// Whether the layer is fitted to the head including its hair.
     var fitsHair: Bool { get }
+    /// Whether the layer presses hair to the head that it would not cover.
+    var pressesHair: Bool { get }
     /// Whether the layer makes the face under it unrecognisable.
     var hidesFace: Bool { get }
 
@@ -15,6 +17,8 @@ public protocol Layer: Sendable {
 extension Layer {
     /// False by default.
     public var fitsHair: Bool { false }
+    /// False by default.
+    public var pressesHair: Bool { false }
     /// False by default.
     public var hidesFace: Bool { false }
 }

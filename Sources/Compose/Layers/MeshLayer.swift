@@ -14,6 +14,7 @@ struct MeshLayer: Layer {
     private let leans: Bool
     /// Whether the mesh takes the size of the head with its hair.
     let fitsHair: Bool
+    let pressesHair: Bool
 
     /// Reads the layer's description, model and pictures.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
@@ -22,6 +23,7 @@ struct MeshLayer: Layer {
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
         let place = try fields.choice("place", default: MeshPlacement.head)
         fitsHair = try fields.bool("fitsHair", default: place == .hat)
+        pressesHair = fitsHair && place == .hat
         leans = try fields.bool("leans", default: place == .hat)
         let frame = place.map.after(try fields.affineMap3D())
         var materials: [(name: String, material: Material)] = []
