@@ -51,7 +51,7 @@ struct HairPressTests {
         // The face, the hair below the hat, and what is far away, but for the cells at the edge.
         for y in 0..<240 {
             for x in 0..<320
-            where Float(y) > Self.rim.y + 0.56 * Self.scale + 8 || abs(Float(x) - Self.rim.x) > 3.3 * Self.scale + 8 {
+            where Float(y) > Self.rim.y + 0.56 * Self.scale + 8 || abs(Float(x) - Self.rim.x) > 3.6 * Self.scale + 8 {
                 #expect(after[x, y] == before[x, y], "\(x), \(y)")
             }
         }

@@ -34,7 +34,7 @@ struct HairPress {
     private static let still: Float = 0.72
     /// How far the background is stretched beyond what the hat covers: times the hair's reach beyond that, and as much
     /// again in eye distances.
-    private static let (stretch, least): (Float, Float) = (3, 0.3)
+    private static let (stretch, least): (Float, Float) = (3.5, 0.3)
     /// Heights relative to the rim, eye distances, between which the hair comes out again below the hat.
     private static let (free, pressed): (Float, Float) = (-0.55, 0.05)
     /// The largest part of a head's scale by which hair may be moved: more looks torn.
@@ -99,10 +99,12 @@ struct HairPress {
         let moved = max(0, hair.radius(direction) - edge) * part * part * (3 - 2 * part)
         let (first, end) = (edge * Self.still, edge + moved * Self.stretch + Self.least)
         guard moved > 0, distance > first, distance < end else { return point }
+        // Beyond the edge the displacement ends smoothly: straight lines in the background would show a kink.
+        let rest = 1 - (distance - edge) / (end - edge)
         let from =
             distance < edge
             ? first + (distance - first) * (edge + moved - first) / (edge - first)
-            : edge + moved + (distance - edge) * (end - edge - moved) / (end - edge)
+            : distance + moved * rest * rest
         return center + (point - center) * (from / distance)
     }
 }
