@@ -31,10 +31,10 @@ struct HairPress {
     /// What is added to the hair, since single hairs stand out of its outline, eye distances.
     private static let margin: Float = 0.1
     /// The part of what the hat covers that stays as it is.
-    private static let still: Float = 0.72
+    private static let still: Float = 0.85
     /// How far the background is stretched beyond what the hat covers: times the hair's reach beyond that, and as much
     /// again in eye distances.
-    private static let (stretch, least): (Float, Float) = (3.5, 0.3)
+    private static let (stretch, least): (Float, Float) = (3, 0.3)
     /// Heights relative to the rim, eye distances, between which the hair comes out again below the hat.
     private static let (free, pressed): (Float, Float) = (-0.55, 0.05)
     /// The largest part of a head's scale by which hair may be moved: more looks torn.

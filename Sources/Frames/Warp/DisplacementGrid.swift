@@ -6,7 +6,7 @@ public struct DisplacementGrid: ~Copyable {
     /// The side of a cell, pixels: half a run.
     fileprivate static let side = 8
     /// The least displacement that is drawn, pixels.
-    private static let least: Float = 0.1
+    private static let least: Float = 0.3
 
     fileprivate private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     /// For each corner, the place in the region that is shown there, pixels from the region's own corner.
