@@ -43,7 +43,7 @@ struct HairPressTests {
         let after = try Self.pressed(before)
         for degrees in stride(from: Float(15), through: 165, by: 15) {
             let way = Self.edge * Point(cos(radians(degrees)), -sin(radians(degrees)))
-            let (inside, outside) = (Self.rim + way * 0.85, Self.rim + way * 1.03)
+            let (inside, outside) = (Self.rim + way * 0.8, Self.rim + way * 1.06)
             #expect(after[Int(inside.x), Int(inside.y)].x < 60, "\(degrees)")
             #expect(before[Int(outside.x), Int(outside.y)].x < 60, "\(degrees)")
             #expect(after[Int(outside.x), Int(outside.y)].x > 180, "\(degrees)")

@@ -86,7 +86,7 @@ extension EndToEnd {
             try configure(#""masks": ["beanie"]"#)
             #expect(guise.waits { _ in try guise.worn == ["beanie"] })
             #expect(try guise.guise("set", "faces.max", "2").code == 0)
-            #expect(try guise.guise("set", "faces.max", "99").errors.contains("allowed: 1 to 8"))
+            #expect(try guise.guise("set", "faces.max", "99").errors.contains("allowed: 1 to 20"))
             #expect(try guise.guise("set", "faces.maxx", "2").errors.contains("did you mean 'max'?"))
         }
 

@@ -143,7 +143,7 @@ extension EndToEnd {
                 return hypot(left[0] - right[0], left[1] - right[1])
             }
             let view = "{\"zoom\": \"face\", \"maxZoom\": 3}"
-            let (plain, zoomed) = try (dressed(small, "{}", "round-glasses"), dressed(small, view, "round-glasses"))
+            let (plain, zoomed) = try (dressed(small, "{}", "sunglasses"), dressed(small, view, "sunglasses"))
             let wide = Double(zoomed.mask.right - zoomed.mask.left) / Double(plain.mask.right - plain.mask.left)
             let config = try scratch.write("{\"masks\": [], \"view\": \(view)}", "view.json")
             let outcome = try scratch.guise("run", "--source", small, "--sink", "near.mkv", "--config", config)

@@ -31,7 +31,7 @@ struct HairPress {
     /// What is added to the hair, since single hairs stand out of its outline, eye distances.
     private static let margin: Float = 0.1
     /// The part of what the hat covers that stays as it is.
-    private static let still: Float = 0.85
+    private static let still: Float = 0.72
     /// How far the background is stretched beyond what the hat covers: times the hair's reach beyond that, and as much
     /// again in eye distances.
     private static let (stretch, least): (Float, Float) = (3, 0.3)
