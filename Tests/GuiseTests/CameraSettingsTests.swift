@@ -16,6 +16,8 @@ import V4L2
     struct FakeCamera: CameraControls {
         final class State: Sendable {
             let values = Mutex<[UInt32: Int32]>([:])
+            /// Whether the camera does not answer.
+            let isStuck = Atomic<Bool>(false)
         }
 
         static let (brightness, autoGain, gain): (UInt32, UInt32, UInt32) = (0x98_0900, 0x98_0912, 0x98_0913)
@@ -29,6 +31,7 @@ import V4L2
         }
 
         var controls: [CameraControl] {
+            while state.isStuck.load(ordering: .acquiring) { usleep(1000) }
             let values = state.values.withLock { $0 }
             let isAutomatic = values[Self.autoGain] ?? 1
             return [

@@ -710,12 +710,29 @@ import Track
             }
         }
         waits { answers.withLock { $0.count == 40 } }
-        #expect(answers.withLock { $0.contains(true) && $0.contains(false) }, "there is no thread for each of them")
+        #expect(answers.withLock { $0.contains(true) })
         // Rejected requests don't block later ones.
         let last = Mutex<Bool?>(nil)
         fixture.daemon.handle(.device(.devices)) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
         #expect(last.withLock { $0 } == true)
+    }
+
+    @Test func `requests beyond three that wait for a device are refused at once`() throws {
+        let camera = CameraSettingsTests.FakeCamera()
+        let fixture = try DaemonFixture(camera: camera)
+        camera.state.isStuck.store(true, ordering: .releasing)
+        let answers = Mutex<[Bool]>([])
+        for _ in 0..<3 {
+            fixture.daemon.handle(.device(.camera)) { result in
+                answers.withLock { $0.append((try? result.get()) != nil) }
+            }
+        }
+        #expect(fixture.requestError(.device(.camera))?.code == .notNow)
+        #expect(answers.withLock { $0.isEmpty })
+        camera.state.isStuck.store(false, ordering: .releasing)
+        waits { answers.withLock { $0 == [true, true, true] } }
+        waits { fixture.requestError(.device(.camera)) == nil }
     }
 
     @Test func `next and random never put on a mask that hides faces`() throws {
