@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How a crowd is followed: makes a clip of 20 people at 720p, and counts faces, ids and CPU milliseconds a frame.
+"""How a crowd is followed: makes clips of 20 people at 720p, and counts faces, ids and CPU milliseconds a frame.
 
     crowd.py make DATA FOLDER     writes two clips and their labels, made of the labelled clips in DATA
     crowd.py score GUISE FOLDER   prints for each clip what was found, how often a person's id changed, and the cost
@@ -10,12 +10,12 @@ which faces are found, is counted by itself. Needs numpy, opencv-python-headless
 import json
 import statistics
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 
-from newcomers import Clip, read_frames, read_labels
+from hiding import tracking
+from masks import clips_with_faces, percentile
+from newcomers import Clip, read_frames, read_labels, run
 
 COLUMNS, ROWS, WIDTH, HEIGHT = 5, 4, 256, 180
 # The frames of a clip, and those that one must have to be used.
@@ -39,8 +39,8 @@ def make(data, folder):
     """Makes the clips; the same data gives the same clips."""
     folder.mkdir(parents=True, exist_ok=True)
     random, index, usable = np.random.default_rng(5), [], []
-    for item in json.loads((data / "index.json").read_text()):
-        if item.get("type") == "video" and item["kind"] == "face" and item["frames"] >= SHORTEST:
+    for item in clips_with_faces(data):
+        if item["frames"] >= SHORTEST:
             eyes = read_labels(data, item)[:FRAMES]
             if all(len(pairs) == 1 for pairs in eyes):
                 usable.append((item, eyes))
@@ -68,8 +68,9 @@ def score(guise, folder):
     """Prints recall, changes of id and the cost of each clip."""
     for item in json.loads((folder / "index.json").read_text()):
         clip = str(folder / item["name"])
-        run = subprocess.run([guise, "track", clip, "--json", "--landmarks"], check=True, capture_output=True, text=True)
-        frames = [json.loads(line)["faces"] for line in run.stdout.splitlines()]
+        output = subprocess.run([guise, "track", clip, "--json", "--landmarks"], check=True, capture_output=True,
+                                text=True)
+        frames = [json.loads(line)["faces"] for line in output.stdout.splitlines()]
         ids, labelled, found, changes, others = {}, 0, 0, 0, 0
         for time, (faces, pairs) in enumerate(zip(frames, read_labels(folder, item))):
             middles = [np.mean(np.array(face["landmarks"])[36:48], axis=0) for face in faces]
@@ -87,19 +88,12 @@ def score(guise, folder):
                     labelled += 1
                     found += bool(near)
             others += len(faces) - len(matched) if time >= FIRST else 0
-        report = subprocess.run([guise, "bench", clip, "--mask", "tiger", "--frames", str(FRAMES), "--json"],
-                                check=True, capture_output=True, text=True)
-        times = json.loads(report.stdout)["milliseconds"]["tracking"]["each"]
+        times = tracking(guise, clip, "tiger", FRAMES)
         later = times[FIRST:]
         print(f"{item['name']}: {found} of {labelled} faces found, {others} others, {changes} changes of id; tracking "
-              f"{statistics.median(later):.2f} ms in the median, {sorted(later)[int(len(later) * .95)]:.2f} at the 95th "
+              f"{statistics.median(later):.2f} ms in the median, {percentile(later, .95):.2f} at the 95th "
               f"percentile, {statistics.mean(times[:FIRST]):.2f} in the first second")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in ("make", "score"):
-        sys.exit(__doc__)
-    if sys.argv[1] == "make":
-        make(Path(sys.argv[2]), Path(sys.argv[3]))
-    else:
-        score(sys.argv[2], Path(sys.argv[3]))
+    run(__doc__, make, score)

@@ -169,10 +169,15 @@ def score(guise, folder):
     print("all: {} of {} faces bare, {} of {} frames withheld".format(*totals))
 
 
-if __name__ == "__main__":
+def run(usage, make, score):
+    """Makes clips or scores a build on them, as the command line says."""
     if len(sys.argv) != 4 or sys.argv[1] not in ("make", "score"):
-        sys.exit(__doc__)
+        sys.exit(usage)
     if sys.argv[1] == "make":
         make(Path(sys.argv[2]), Path(sys.argv[3]))
     else:
         score(sys.argv[2], Path(sys.argv[3]))
+
+
+if __name__ == "__main__":
+    run(__doc__, make, score)

@@ -24,6 +24,14 @@ public struct MediaLimits: Sendable {
     /// length.
     public static let userFile = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, photo: 40, clip: nil)
+    /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
+    /// that one photo does not delay the next by more than 5 s.
+    public static let upload = MediaLimits(
+        pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3, milliseconds: 5000)
+    /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
+    /// decoded. On the clock it is three times the CPU time, for a computer that is busy with a call.
+    public static let background = MediaLimits(
+        pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60, milliseconds: 180_000)
 
     /// These limits, but no more than pictures of a size need: a small one that asks for gigabytes is an attack. A JPEG
     /// 2000 takes longest, a second for some 3 million pixels.
@@ -34,14 +42,6 @@ public struct MediaLimits: Sendable {
         limits.photo = min(photo, 5 + size / 1_500_000)
         return limits
     }
-    /// The limits for photos uploaded through the page: more pixels than phones send by default, and so little time
-    /// that one photo does not delay the next by more than 5 s.
-    public static let upload = MediaLimits(
-        pixels: 40_000_000, memory: 2 << 30, probing: 2, photo: 3, clip: 3, milliseconds: 5000)
-    /// The limits for pictures and clips that become backgrounds, which are kept: only some seconds of a clip are
-    /// decoded. On the clock it is three times the CPU time, for a computer that is busy with a call.
-    public static let background = MediaLimits(
-        pixels: 40_000_000, memory: 2 << 30, probing: 4, photo: 3, clip: 60, milliseconds: 180_000)
 }
 
 /// A picture or clip on disk: its properties, for most PNGs according to their own header and otherwise to ffprobe, and

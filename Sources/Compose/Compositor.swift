@@ -218,7 +218,7 @@ public struct Compositor: ~Copyable {
         for mask in masks where mask.opacity > 0 && isWorn(mask.personSlot, slot: slot) {
             for layer in mask.layers {
                 if case .face(let content) = layer.content, content.pressesHair, isSelected(layer.style.on, tracked),
-                    isMet(layer, slot: slot, things)
+                    layer.style.isShown(isTriggered: isMet(layer, slot: slot, things))
                 {
                     return true
                 }
@@ -589,14 +589,8 @@ private struct LayerState: Sendable {
         // A source that is opened again counts from 0: the animation goes on where it was.
         if let updated, let began, time < updated { self.began = began + time - updated }
         updated = time
-        let then = style.when?.then ?? .show
-        let isShown: Bool
-        switch then {
-        case .show: isShown = isWorn && isTriggered
-        case .hide: isShown = isWorn && !(style.when != nil && isTriggered)
-        case .start, .stop: isShown = isWorn
-        }
-        switch then {
+        let isShown = isWorn && style.isShown(isTriggered: isTriggered)
+        switch style.when?.then ?? .show {
         case .show, .hide:
             if isShown && !wasShown { began = time }
         case .start:

@@ -109,7 +109,7 @@ private final class LogRecorder: Sendable {
                 #expect(log.lines.last?.contains(words) == true, "\(log.lines)")
                 #expect(log.lines.last?.hasSuffix("(the current masks stay on)") == true, "\(log.lines)")
                 #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
-                // Whoever asks late is told too.
+                // A question that comes after the refusal gets the same answer.
                 let reason = Mutex<String?>(nil)
                 loader.afterLoading { problem in reason.withLock { $0 = problem.map { "\($0)" } } }
                 #expect(reason.withLock { $0 }?.contains(words) == true)

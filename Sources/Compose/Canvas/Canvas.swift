@@ -26,8 +26,8 @@ public struct Canvas: ~Copyable {
     public var namesThingsAtOnce = false
     /// The hands before the largest heads, while masks are drawn behind them.
     private var hands: [4 of HandPixels] = .init { _ in HandPixels() }
-    /// Whether hands may be shown in front of masks: not while faces must be hidden, since what is taken for a hand is
-    /// shown bare.
+    /// Whether hands may be shown in front of masks, and hair be pressed under hats: not while faces must be hidden,
+    /// since what is taken for a hand is shown bare, and what lies beside hair is moved.
     public var mayShowHands = true
     /// A copy of the frame, for what is drawn behind the people; nil until that is needed.
     var people: Frame?
@@ -97,7 +97,8 @@ public struct Canvas: ~Copyable {
 
     /// Presses hair to the head.
     mutating func draw(_ press: HairPress) {
-        guard effects.first.copyPixels(press.box, of: frame), layer.begin(press.box, in: frame.layout) else { return }
+        let box = press.box
+        guard effects.first.copyPixels(box, of: frame), layer.begin(box, in: frame.layout) else { return }
         effects.displacement.fill(layer.region) { press.source(of: $0) }
         layer.draw(effects.first, by: effects.displacement)
         drawLayer(opacity: 1)

@@ -1,3 +1,5 @@
+import Frames
+
 /// The shape of an average adult's head without hair.
 enum AverageHead {
     /// Horizontal sections of an average adult's head: height (up), half the width, front and back, in head units.
@@ -9,6 +11,16 @@ enum AverageHead {
         (-0.60, 1.11, -0.14, 2.20), (-1.00, 1.04, -0.16, 1.85), (-1.40, 0.84, -0.12, 1.60), (-1.70, 0.54, -0.06, 1.45),
         (-1.90, 0.40, 0.30, 1.40), (-2.60, 0.72, 0.40, 1.80),
     ]
+
+    /// The depth of the middle of the head above the eyes, in head space.
+    static let middle: Float = 1.25
+
+    /// Half the width of a section as it is seen, in head units: a turned head shows some of its length.
+    /// - Parameter yaw: degrees.
+    static func visibleHalf(of section: (half: Float, long: Float), yaw: Float) -> Float {
+        let (c, s) = (section.half * cos(radians(yaw)), section.long * sin(radians(yaw)))
+        return (c * c + s * s).squareRoot()
+    }
 
     /// Half the width and half the length of the head at a height, in head units.
     /// - Parameter up: the height above the eyes; 0 is returned above and below the head.

@@ -25,7 +25,7 @@ struct HairPress {
     private let scale: Float
 
     /// The centre of the rim in head space.
-    private static let rim: SIMD3<Float> = [0, -0.8, 1.25]
+    private static let rim: SIMD3<Float> = [0, -HeadFit.rim, AverageHead.middle]
     /// Where the outline of the head is taken for its width, above the eyes.
     private static let row: Float = 1.1
     /// What is added to the hair, since single hairs stand out of its outline, eye distances.
@@ -45,21 +45,16 @@ struct HairPress {
     ///   - hair: how much larger the hair is than that of the head that hats are made for.
     ///   - fit: that of what the hat covers.
     init?(_ head: HeadPlacement, hair: HeadFit, fit: HeadFit) {
-        let (pose, section) = (head.pose, AverageHead.section(at: Self.row))
-        let (c, s) = (cos(radians(pose.yaw)), sin(radians(pose.yaw)))
-        // A turned head shows some of its length.
-        let half = (section.half * section.half * c * c + section.long * section.long * s * s).squareRoot()
+        let half = AverageHead.visibleHalf(of: AverageHead.section(at: Self.row), yaw: head.pose.yaw)
         func size(_ fit: HeadFit) -> Size {
             Size(half: half * HeadFit.usualWidth * fit.width, top: (HeadFit.usualHeight - HeadFit.rim) * fit.height)
         }
-        var reach = size(hair)
+        let reach = size(hair)
         covered = size(fit)
         guard reach.half > covered.half || reach.top > covered.top else { return nil }
-        reach.half += Self.margin
-        reach.top += Self.margin
         self.hair = Size(
-            half: min(max(reach.half, covered.half), covered.half + Self.farthest),
-            top: min(max(reach.top, covered.top), covered.top + Self.farthest))
+            half: min(reach.half + Self.margin, covered.half + Self.farthest),
+            top: min(reach.top + Self.margin, covered.top + Self.farthest))
         scale = max(head.scale, 1e-3)
         center = head(Self.rim)
         let row = Point(head.x.x, head.y.x)
@@ -96,7 +91,7 @@ struct HairPress {
         let direction = place / distance
         let edge = covered.radius(direction)
         let part = min((height - Self.free) / (Self.pressed - Self.free), 1)
-        let moved = max(0, hair.radius(direction) - edge) * part * part * (3 - 2 * part)
+        let moved = (hair.radius(direction) - edge) * part * part * (3 - 2 * part)
         let (first, end) = (edge * Self.still, edge + moved * Self.stretch + Self.least)
         guard moved > 0, distance > first, distance < end else { return point }
         // Beyond the edge the displacement ends smoothly: straight lines in the background would show a kink.

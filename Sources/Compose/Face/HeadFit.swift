@@ -39,11 +39,10 @@ extension HeadSize {
     /// Where the width is measured: heights above the eyes, and half the width and length of an average head there, in
     /// eye distances.
     private static let rows = [0.95, 1.1, 1.25].map { (up: Float) in
-        let section = AverageHead.section(at: up)
-        return (up: up, half: section.half, long: section.long)
+        (up: up, section: AverageHead.section(at: up))
     }
-    /// The depth of the head's middle in head space, and the height above the eyes from which its top is looked for.
-    private static let (middle, base): (Float, Float) = (1.25, 1.2)
+    /// The height above the eyes from which the head's top is looked for.
+    private static let base: Float = 1.2
     /// The largest reach from the middle that is a head's and not another person's or an arm's, and the length of a
     /// step, in eye distances.
     private static let (maxReach, step): (Float, Float) = (2.3, 0.04)
@@ -70,21 +69,20 @@ extension HeadSize {
             }
             return nil
         }
-        let (c, s) = (cos(radians(pose.yaw)), sin(radians(pose.yaw)))
         var (sum, count): (Float, Float) = (0, 0)
         for row in Self.rows {
-            let center = head([0, -row.up, Self.middle])
+            let center = head([0, -row.up, AverageHead.middle])
             guard let right = reach(from: center, across), let left = reach(from: center, across * -1) else {
                 continue
             }
-            // A turned head shows some of its length. One side may have something else beside it.
-            let expected = (row.half * row.half * c * c + row.long * row.long * s * s).squareRoot()
+            // One side may have something else beside it.
+            let expected = AverageHead.visibleHalf(of: row.section, yaw: pose.yaw)
             sum += min((left + right) / 2, 1.2 * min(left, right)) / expected
             count += 1
         }
         if count >= 2 { width = sum / count }
         for side: Float in [-0.35, 0, 0.35] {
-            let start = head([0, -Self.base, Self.middle]) + across * side
+            let start = head([0, -Self.base, AverageHead.middle]) + across * side
             guard let top = reach(from: start, up) else {
                 height = nil
                 break
@@ -103,20 +101,20 @@ struct HeadFitEstimator {
     private var heights = Median()
 
     /// What hair may be; more is an arm or another person.
-    private static let (widestHair, highestHair): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.7, 1...1.6)
+    private static let (hairWidthRange, hairHeightRange): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.7, 1...1.6)
     /// The factors that hats are drawn with. More is an arm, another person, or hair that no hat would be put over.
     /// Smaller heads keep the usual size: hats that became narrower with them lost against it in 10 of 13 blind pairs,
     /// because hair showed beside them.
     private static let (widthRange, heightRange): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.25, 1...1.2)
     /// Those of hats that press the hair to the head: larger ones look like buckets.
-    private static let (pressedWidth, pressedHeight): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.1, 1...1.1)
+    private static let pressedRange: ClosedRange<Float> = 1...1.1
     /// The time constant in seconds by which the fit follows.
     private static let timeConstant: Float = 0.8
 
     /// The fit to draw with.
     var fit: HeadFit { hair.limited(Self.widthRange, Self.heightRange) }
     /// The fit to draw with where the hair is pressed to the head.
-    var pressedFit: HeadFit { hair.limited(Self.pressedWidth, Self.pressedHeight) }
+    var pressedFit: HeadFit { hair.limited(Self.pressedRange, Self.pressedRange) }
 
     /// The number of measurements.
     var count: Int { max(widths.count, heights.count) }
@@ -141,7 +139,7 @@ struct HeadFitEstimator {
         HeadFit(
             width: widths.value.map { $0 / HeadFit.usualWidth } ?? 1,
             height: heights.value.map { ($0 - HeadFit.rim) / (HeadFit.usualHeight - HeadFit.rim) } ?? 1
-        ).limited(Self.widestHair, Self.highestHair)
+        ).limited(Self.hairWidthRange, Self.hairHeightRange)
     }
 }
 

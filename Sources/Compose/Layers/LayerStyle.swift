@@ -28,6 +28,16 @@ struct LayerStyle: Sendable {
     /// The layer's animation.
     let motion: Motion
 
+    /// Whether the layer is shown on those who wear it.
+    /// - Parameter isTriggered: whether its condition is met; true if it has none.
+    func isShown(isTriggered: Bool) -> Bool {
+        switch when?.then ?? .show {
+        case .show: isTriggered
+        case .hide: !isTriggered
+        case .start, .stop: true
+        }
+    }
+
     /// The keys of the art's paint, which not every kind of layer has.
     enum PaintKey: CaseIterable { case blend, tint, light }
 

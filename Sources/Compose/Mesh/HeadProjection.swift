@@ -59,7 +59,7 @@ extension HeadPlacement {
     /// Where a hat stays while it leans: the rim at the forehead.
     private static let forehead: SIMD3<Float> = [0, -0.9, 0.1]
 
-    /// The placement of a head that a hat fits which leans forward on this one: less raised.
+    /// The placement, less raised, of a head that a hat fits when it leans forward on this one.
     var leaningHat: HeadPlacement {
         let angle = radians(Self.lean * max(0, pose.pitch - Self.leanFrom))
         guard angle > 0 else { return self }
