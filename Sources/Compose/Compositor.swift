@@ -207,6 +207,7 @@ public struct Compositor: ~Copyable {
         for i in scene.trackedFaces.indices where wearsHat(i, canvas.things) {
             let fit = people[scene.trackedFaces[i].slot].fit
             scene.trackedFaces[i].fit = fit.pressedFit
+            scene.trackedFaces[i].hair = fit.hairWidth(around: fit.pressedFit)
             let head = scene.trackedFaces[i].face.head
             if let press = HairPress(head, hair: fit.hair, fit: fit.pressedFit) { canvas.draw(press) }
         }
@@ -255,7 +256,9 @@ public struct Compositor: ~Copyable {
         }
         for i in scene.trackedFaces.indices {
             people[scene.trackedFaces[i].slot].fit.update(elapsed: Float(max(0, min(elapsed, 1))))
-            scene.trackedFaces[i].fit = people[scene.trackedFaces[i].slot].fit.fit
+            let fit = people[scene.trackedFaces[i].slot].fit
+            scene.trackedFaces[i].fit = fit.fit
+            scene.trackedFaces[i].hair = fit.hairWidth(around: fit.fit)
         }
     }
 

@@ -14,8 +14,8 @@ struct BlurEstimatorTests {
     private static let own: Float = 0.78
 
     /// Dark bars, 15 pixels wide, on a bright ground, as soft as a face, with edges that a Gaussian has blurred, and
-    /// noise.
-    private static func picture(blur: Float, noise: Float = 0, every period: Float = 30, shift: Float = 0) -> Frame {
+    /// noise, or the fine grain of skin.
+    private static func picture(blur: Float, noise: Float = 2, every period: Float = 30, shift: Float = 0) -> Frame {
         let blur = (blur * blur + own * own).squareRoot()
         var generator = RepeatableGenerator(3)
         var frame = Frame(layout)
@@ -49,6 +49,13 @@ struct BlurEstimatorTests {
         // The wider edges are, the less their ratio changes.
         #expect(abs(clean - blur) < 0.2 + 0.12 * blur)
         #expect(noisy < clean + 0.25, "noise is not blur")
+    }
+
+    @Test func `a picture without fine detail is soft, however steep its edges are`() {
+        let (plain, grained) = (
+            Self.estimate(Self.picture(blur: 0, noise: 0)), Self.estimate(Self.picture(blur: 0, noise: 4))
+        )
+        #expect(plain > 0.9 && grained < 0.6, "\(plain), \(grained)")
     }
 
     @Test func `where a few edges lie does not matter`() {

@@ -46,7 +46,7 @@ struct HeadFitTests {
     }
 
     @Test func `a head that is turned far, is tiny, or reaches beyond the picture is not measured`() throws {
-        let far = Self.head(yaw: 40)
+        let far = Self.head(yaw: 45)
         #expect(Self.size(half: 1.2, top: 2, of: far) == nil)
         let nodding = HeadPlacement(x: [60, 0, 0], y: [0, 52, 30], origin: Point(320, 200))
         #expect(Self.size(half: 1.2, top: 2, of: nodding) == nil)
@@ -56,6 +56,23 @@ struct HeadFitTests {
         let near = Self.head(scale: 120)
         let size = try #require(Self.size(half: 1.2, top: 2, of: near))
         #expect(size.height == nil && size.width != nil)
+    }
+
+    @Test(arguments: [Float(1.2), 1.6]) func `hair beside the eyes is measured by itself`(half: Float) throws {
+        let head = Self.head()
+        let (crown, middle) = (Self.outline(half: 1.2, top: 2, of: head), head([0, 0, 1.25]))
+        let rim = head([0, -0.75, 1.25]).y
+        let size = HeadSize(head, cell: 2.5) { point in
+            point.y < rim ? crown(point) : abs(point.x - middle.x) < half * head.scale ? 1 : 0
+        }
+        let (width, sides) = (try #require(size?.width), try #require(size?.sides))
+        #expect(abs(width - 1.2 / 1.13) < 0.06 && abs(sides - half / 1.18) < 0.06, "\(width), \(sides)")
+        var estimator = HeadFitEstimator()
+        let unknown = estimator.hairWidth(around: HeadFit()).beside
+        #expect(unknown > 1 && unknown < 1.2)
+        estimator.add(try #require(size))
+        #expect(abs(estimator.hairWidth(around: HeadFit()).beside - max(1, sides / HeadFit.usualWidth)) < 0.01)
+        #expect(estimator.hairWidth(around: HeadFit(width: 1.1, height: 1)).beside < max(1, sides / 1.1) + 0.01)
     }
 
     @Test func `somebody else beside the head does not make it wide`() throws {

@@ -90,6 +90,35 @@ struct MeshLayerTests {
         #expect(abs(sides[0] + sides[1]) < 60, "mirrored heads wear mirrored rings: \(sides)")
     }
 
+    @Test func `hair beside the face is in front of the rear of a brim, and behind its front`() throws {
+        // A brim that hangs down at the rear, below the rim of the hat.
+        let brim =
+            #"{"shape": "ring", "material": "red", "radius": 1.6, "thickness": 0.1, "at": [0, 0, 0], "turn": [-20, 0, 0]}"#
+        let hat = try Self.mesh(brim, #""place": "hat", "shadow": 0,"#)
+        guard case .face(let content) = hat.layers[0].content else { return #expect(Bool(false), "it is on faces") }
+        var canvas = Canvas(Self.layout)
+        func places(_ hair: HairWidth) -> Set<SIMD2<Int>> {
+            var tracked = TrackedFace(face: Self.face())
+            tracked.hair = hair
+            canvas.frame = Self.wall.frame
+            content.draw(on: &canvas, tracked, Appearance())
+            return Self.covered(Samples(canvas.frame))
+        }
+        let (short, long) = (places(HairWidth()), places(HairWidth(above: 1.1, beside: 1.5)))
+        let lost = short.subtracting(long)
+        print("a brim of \(short.count) pixels, \(lost.count) of them behind the hair")
+        #expect(long.isSubset(of: short) && lost.count > 60)
+        // Below the rim, on both sides of the head, not beyond the hair.
+        let rim = Self.face().head([0, -0.8, 1.25])
+        #expect(lost.allSatisfy { Float($0.y) > rim.y })
+        for side: Float in [-1, 1] {
+            let beside = lost.filter { (Float($0.x) - rim.x) * side > 0 }
+            #expect(beside.count > 20)
+            #expect(beside.allSatisfy { (Float($0.x) - rim.x) * side < 1.28 * 1.5 * Self.scale + 2 })
+        }
+        #expect(places(HairWidth()) == short, "what is kept is drawn again when the hair's width has changed")
+    }
+
     @Test func `a tube and a ball are lighter where the light comes from`() throws {
         for part in [
             #"{"shape": "ball", "material": "red", "radius": 0.8, "at": [0, -0.2, -1.6]}"#,

@@ -40,6 +40,10 @@ struct HairPress {
     /// The largest part of a head's scale by which hair may be moved: more looks torn.
     private static let farthest: Float = 0.9
 
+    /// How much of the way to the head hair is pressed: all of it at the rim and above.
+    /// - Parameter height: relative to the rim, in eye distances.
+    static func part(at height: Float) -> Float { smoothstep((height - free) / (pressed - free)) }
+
     /// Nil if the hat covers all of the hair.
     /// - Parameters:
     ///   - hair: how much larger the hair is than that of the head that hats are made for.
@@ -90,8 +94,7 @@ struct HairPress {
         guard height > Self.free, distance > 1e-3 else { return point }
         let direction = place / distance
         let edge = covered.radius(direction)
-        let part = min((height - Self.free) / (Self.pressed - Self.free), 1)
-        let moved = (hair.radius(direction) - edge) * part * part * (3 - 2 * part)
+        let moved = (hair.radius(direction) - edge) * Self.part(at: height)
         let (first, end) = (edge * Self.still, edge + moved * Self.stretch + Self.least)
         guard moved > 0, distance > first, distance < end else { return point }
         // Beyond the edge the displacement ends smoothly: straight lines in the background would show a kink.

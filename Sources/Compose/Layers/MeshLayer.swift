@@ -71,6 +71,7 @@ struct MeshLayer: Layer {
                 leans ? tracked.face.head.leaningHat : tracked.face.head, width: max(layout.width, layout.height),
                 fit: fitsHair ? tracked.fit : HeadFit(),
                 about: MeshPlacement.hat.map.shift),
+            hair: pressesHair ? tracked.hair : HairWidth(),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
@@ -84,8 +85,8 @@ struct MeshLayer: Layer {
             mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale, detail: detail,
             blur: tracked.blur)
         var map: Affine? = .identity
-        let isSharp = canvas.meshes.impostors.entries[slot].detail.suffices(for: detail)
-        let carried = isSharp ? mesh.reprojection(canvas.meshes.impostors.entries[slot], state) : nil
+        let isGood = canvas.meshes.impostors.entries[slot].suffices(for: detail, hair: state.hair)
+        let carried = isGood ? mesh.reprojection(canvas.meshes.impostors.entries[slot], state) : nil
         let maxDeviation = Impostor.maxLag * request.scale
         // A drawn pixel's error is as visible in a soft picture as a pixel's in a sharp one.
         let tolerance = 1 / detail.pixels + Impostor.smear * moved

@@ -65,6 +65,8 @@ struct HeadMesh: Sendable {
     /// The head's placement and light in one frame.
     struct FrameState: Sendable {
         let view: HeadProjection
+        /// How much wider the hair is than what is worn, as for `Occluder.position`.
+        let hair: HairWidth
         let lighting: Lighting
         let swing: AffineMap3D
     }
@@ -119,7 +121,7 @@ struct HeadMesh: Sendable {
         let size = min(1, (high - low).min() / (Self.hatSize * scale))
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (Self.shadowFall * size * scale)
         let shadowBlur = Self.shadowBlur * size * scale
-        if shadow > 0, let head = occluder?.bounds(state.view) {
+        if shadow > 0, let head = occluder?.bounds(state.view, hair: state.hair) {
             // The blur reaches twice its radius, and that rounded to cells of the shadow, or it would end in a line.
             let cell = Rasterizer.shadowCell / detail.pixels
             let reach = 2 * (shadowBlur + cell)
@@ -130,13 +132,12 @@ struct HeadMesh: Sendable {
         }
         let border = Float(warpBorder)
         let region = PixelRect(covering: low - border, high + border)
-        guard let region, scratch.beginImpostor(slot, region, detail, in: layout) else { return false }
+        guard let region, scratch.beginImpostor(slot, region, detail, hair: state.hair, in: layout) else {
+            return false
+        }
         let drawn = scratch.layer.region
         scratch.rasterizer.begin(drawn, range: range)
-        if let occluder {
-            scratch.occlude(occluder.covered, state.view, detail, hides: false)
-            scratch.occlude(occluder.mesh, state.view, detail, hides: true)
-        }
+        if let occluder { scratch.occlude(occluder, state.view, hair: state.hair, detail) }
         selectCandidates(&scratch.candidates, of: submeshes, among: scratch.corners, state)
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))

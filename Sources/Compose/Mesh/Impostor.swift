@@ -34,6 +34,8 @@ struct Impostor: ~Copyable {
     var layer = LayerBuffer()
     /// The detail with which the picture was drawn.
     private(set) var detail = MeshDetail.full
+    /// The width of the hair behind which it was drawn, as for `Occluder.position`.
+    private var hair = HairWidth()
     /// The layer and face that the picture shows; nil if the entry was never used.
     fileprivate(set) var owner: Owner?
     /// The cache's clock when the picture was last used; 0: never.
@@ -98,6 +100,9 @@ struct Impostor: ~Copyable {
     /// Pixels beyond the frame's edges that are drawn too, since they may move into the frame; even.
     static let margin = 4 * warpBorder
 
+    /// The change of the hair's width from which on a picture is outdated.
+    private static let hairStep: Float = 0.03
+
     init() { referenceCorners.reserveCapacity(Self.maxReferenceCorners) }
 
     /// Records the head's position in this frame.
@@ -118,13 +123,22 @@ struct Impostor: ~Copyable {
     /// - Parameters:
     ///   - region: the new picture's bounding box in pixels.
     ///   - detail: the detail with which it will be drawn.
+    ///   - hair: the width of the hair behind which it will be drawn.
     /// - Returns: false if none of it is near the frame.
-    mutating func begin(_ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool {
+    mutating func begin(
+        _ region: PixelRect, _ detail: MeshDetail, hair: HairWidth, in layout: FrameLayout
+    ) -> Bool {
         invalidate()
-        (self.detail, age) = (detail, 0)
+        (self.detail, self.hair, age) = (detail, hair, 0)
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
         isWhole = layer.region.width >= region.width && layer.region.height >= region.height
         return true
+    }
+
+    /// Whether the picture is good enough for a detail and for hair of a width.
+    func suffices(for detail: MeshDetail, hair: HairWidth) -> Bool {
+        self.detail.suffices(for: detail)
+            && hair.distance(to: self.hair) < Self.hairStep
     }
 
     /// Discards the picture.

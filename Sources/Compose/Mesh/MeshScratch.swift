@@ -51,9 +51,11 @@ struct MeshScratch: ~Copyable {
     /// Prepares `layer` for the new picture of an impostor.
     /// - Parameter region: the picture's bounding box in pixels of the frame.
     /// - Returns: false if none of it is near the frame.
-    mutating func beginImpostor(_ slot: Int, _ region: PixelRect, _ detail: MeshDetail, in layout: FrameLayout) -> Bool
-    {
-        guard impostors.entries[slot].begin(region, detail, in: layout) else { return false }
+    mutating func beginImpostor(
+        _ slot: Int, _ region: PixelRect, _ detail: MeshDetail, hair: HairWidth,
+        in layout: FrameLayout
+    ) -> Bool {
+        guard impostors.entries[slot].begin(region, detail, hair: hair, in: layout) else { return false }
         guard detail.isEnlarged else {
             swap(&layer, &impostors.entries[slot].layer)
             return true
@@ -94,17 +96,26 @@ struct MeshScratch: ~Copyable {
     /// Starts a mesh: the corners appended from now on belong to it.
     mutating func begin() { first = corners.count }
 
-    /// Adds a mesh as an occluder.
-    /// - Parameter hides: false for a mesh that only receives shadows.
-    mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, _ detail: MeshDetail, hides: Bool) {
+    /// Adds a head as an occluder.
+    /// - Parameter width: that of the hair, as for `Occluder.position`.
+    mutating func occlude(
+        _ head: borrowing Occluder, _ view: HeadProjection, hair width: HairWidth,
+        _ detail: MeshDetail
+    ) {
         begin()
-        for vertex in mesh.vertices {
+        for vertex in head.covered.vertices {
             var position = detail.drawn(view(vertex.position))
-            // The largest depth.
-            if !hides { position.z = 0 }
+            // The largest depth: it only receives shadows.
+            position.z = 0
             corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
         }
-        Self.occlude(&rasterizer, corners, from: first, mesh.triangles)
+        Self.occlude(&rasterizer, corners, from: first, head.covered.triangles)
+        begin()
+        for corner in head.mesh.vertices.indices {
+            let position = detail.drawn(view(head.position(corner, hair: width)))
+            corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
+        }
+        Self.occlude(&rasterizer, corners, from: first, head.mesh.triangles)
     }
 
     /// Draws a submesh's triangles.

@@ -9,28 +9,36 @@ struct Occluder: Sendable {
     /// is in the hat's shadow.
     let covered: Mesh
 
+    /// The parts of this person's hair in the width of each corner of the visible head: of that which a hat presses to
+    /// the head, and of that which hangs beside it.
+    private let hair: [SIMD2<Float>]
+
     private static let columns = 28
-    /// Enlargement of the skull by hair: its sides, its back, and by half of that its top.
-    private static let hair: Float = 0.08
+    /// Enlargement of the skull by usual hair: its sides, its back, and by half of that its top.
+    private static let usualHair: Float = 0.08
+    /// The most by which pressed hair is wider than usual: so much fills a hat.
+    private static let maxPressed: Float = 1.1
 
     /// Makes the head.
     /// - Parameter lid: the space of a hat, whose floor (origin and y axis) cuts off the head above it, since hair
     ///   gives way to a hat; nil: no hat.
     init(under lid: AffineMap3D?) {
         let sections = AverageHead.sections
+        var hair: [SIMD2<Float>] = []
         var mesh = Mesh.grid(columns: Self.columns, rows: sections.count - 1, isClosed: true) { column, row in
             let section = sections[row]
             let turn = 2 * Float.pi * Float(column) / Float(Self.columns)
-            let middle = (section.front + section.back) / 2
             let long = (section.back - section.front) / 2
             // Hair starts above the ears and behind the forehead.
             let isHairy = max(0, min(1, (section.up + 0.2) / 0.5))
             let (s, c) = (sin(turn), cos(turn))
-            let behind = max(0, min(1, c + 0.8))
-            let hair = 1 + Self.hair * isHairy * behind
+            let part = isHairy * max(0, min(1, c + 0.8))
+            let pressed = HairPress.part(at: section.up - HeadFit.rim)
+            hair.append(SIMD2(pressed, 1 - pressed) * part)
+            let enlarged = 1 + Self.usualHair * part
             return [
-                -section.half * s * hair, -section.up * (section.up > 1.2 ? 1 + Self.hair / 2 : 1),
-                middle + long * c * hair,
+                -section.half * s * enlarged, -section.up * (section.up > 1.2 ? 1 + Self.usualHair / 2 : 1),
+                (section.front + section.back) / 2 + long * c * enlarged,
             ]
         }
         // The nose: bridge, tip and wings.
@@ -52,21 +60,31 @@ struct Occluder: Sendable {
                 mesh.vertices[i].position -= lid.up * height
             }
         }
-        (self.mesh, self.covered) = (mesh, covered)
+        hair += Array(repeating: .zero, count: mesh.vertices.count - hair.count)
+        (self.mesh, self.covered, self.hair) = (mesh, covered, hair)
+    }
+
+    /// The position of a corner of the visible head in head space, with this person's hair.
+    /// - Parameter width: how much wider the hair is than what is worn on the head, above the rim of a hat and beside
+    ///   the eyes.
+    @inline(__always)
+    func position(_ corner: Int, hair width: HairWidth) -> SIMD3<Float> {
+        let extra = SIMD2(max(1, min(width.above, Self.maxPressed)), max(1, width.beside)) - 1
+        let factor = 1 + (hair[corner] * extra).sum()
+        let position = mesh.vertices[corner].position
+        return SIMD3(position.x * factor, position.y, AverageHead.middle + (position.z - AverageHead.middle) * factor)
     }
 
     /// The corners of the head's bounding box in the picture, pixels.
-    func bounds(_ view: HeadProjection) -> (low: Point, high: Point) {
+    func bounds(_ view: HeadProjection, hair width: HairWidth) -> (low: Point, high: Point) {
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        func add(_ vertices: [Mesh.Vertex]) {
-            for vertex in vertices {
-                let seen = view(vertex.position)
-                low = pointwiseMin(low, Point(seen.x, seen.y))
-                high = pointwiseMax(high, Point(seen.x, seen.y))
-            }
+        func add(_ position: SIMD3<Float>) {
+            let seen = view(position)
+            low = pointwiseMin(low, Point(seen.x, seen.y))
+            high = pointwiseMax(high, Point(seen.x, seen.y))
         }
-        add(mesh.vertices)
-        add(covered.vertices)
+        for corner in mesh.vertices.indices { add(position(corner, hair: width)) }
+        for vertex in covered.vertices { add(vertex.position) }
         return (low, high)
     }
 }
