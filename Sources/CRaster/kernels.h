@@ -136,7 +136,11 @@ INLINE uint8 picture_pixels(const struct shader *s, float8 shade, float8 texture
     const float8 constant = s->black * (alpha * (1 / 255.f));
     float8 light = __builtin_shufflevector(shade, shade, 3, 3, 3, 3, 7, 7, 7, 7);
     light[3] = light[7] = 1;
-    return packed((mixed - constant) * light + constant) & (uint8)shown;
+    const float8 texel = mixed - constant;
+    // The light's own colour is added to U and V, by how bright the texel is.
+    const float8 luma = __builtin_shufflevector(texel, texel, 0, 0, 0, 0, 4, 4, 4, 4);
+    const float8 cast = shade * luma * (float8){0, p->cast, p->cast, 0, 0, p->cast, p->cast, 0};
+    return packed(texel * light + constant + cast) & (uint8)shown;
 }
 
 INLINE uint8 pixels(const struct shader *s, enum craster_kind kind, float8 shade, float8 texture) {

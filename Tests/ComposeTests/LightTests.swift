@@ -53,6 +53,25 @@ struct LightTests {
         #expect(dim < dark - 0.25)
     }
 
+    @Test func `in a dark picture masks are hardly brighter than its brightest parts`() {
+        let night = look(picture(light: 0.3, skin: 0.75)).light.gain
+        #expect(night < 0.36, "the room's white has a luma of 0.29: \(night)")
+        let gains = stride(from: Float(0), through: 1, by: 0.05).map(FaceIllumination.maxGain)
+        #expect(gains[0] == 0.3 && zip(gains, gains.dropFirst()).allSatisfy { $0 <= $1 } && gains[12] > 1)
+    }
+
+    @Test func `a picture is matte without white, and with less black`() {
+        func matteness(light: Float, black: Bool) -> Float {
+            var frame = picture(light: light, skin: 0.5)
+            var bytes = frame.mutableBytes
+            if black { for i in 0..<320 * 12 { bytes[i] = 0 } }
+            return look(frame).light.matteness
+        }
+        let (brilliant, dim) = (matteness(light: 1, black: true), matteness(light: 0.7, black: true))
+        let hazy = matteness(light: 1, black: false)
+        #expect(brilliant < 0.3 && dim == 1 && hazy > brilliant, "\(brilliant), \(dim), \(hazy)")
+    }
+
     @Test func `light from a side comes from that side`() {
         let right = look(picture(light: 0.9, skin: 0.5, side: 0.3)).light.direction
         let left = look(picture(light: 0.9, skin: 0.5, side: -0.3)).light.direction
@@ -70,6 +89,9 @@ struct LightTests {
         #expect(white.length < 2)
         #expect(warm.x < -15 && warm.y > 15 && cool.x > 15 && cool.y < -15)
         #expect(green.length < 4, "white beards must not turn green")
+        // No skin is as purple as this.
+        let purple = look(picture(light: 0.9, skin: 0.5, cast: [30, 30])).light.cast
+        #expect(purple.x > 6 && purple.y > 6, "\(purple)")
         for skin: Float in [0.25, 0.8] {
             let cast = look(picture(light: 0.9, skin: skin)).light.cast
             #expect(cast.length < 4, "skin of \(skin): \(cast)")

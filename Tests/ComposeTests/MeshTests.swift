@@ -265,6 +265,19 @@ struct MeshTests {
         #expect((limited - full).length < 1e-4, "\(limited), \(full)")
     }
 
+    @Test func `in a matte picture colours are duller and whites less white, and dark things as they are`() {
+        func lit(_ color: SIMD3<Float>, matteness: Float) -> SIMD4<Float> {
+            var light = FaceLight()
+            light.matteness = matteness
+            return Lighting(light, range: .full).color(color, Material.Finish(), normal: [0, 0, -1], shade: 1)
+        }
+        let (red, white, black) = (SIMD3<Float>(80, -30, 90), SIMD3<Float>(255, 0, 0), SIMD3<Float>(30, 0, 0))
+        let (vivid, dull) = (lit(red, matteness: 0), lit(red, matteness: 1))
+        #expect(dull.x == vivid.x && abs(dull.z / vivid.z - 0.85) < 0.01 && abs(dull.y / vivid.y - 0.85) < 0.01)
+        #expect(lit(white, matteness: 1).x < lit(white, matteness: 0).x - 10)
+        #expect(lit(black, matteness: 1) == lit(black, matteness: 0))
+    }
+
     @Test func `black cloth is as bright as the picture's black, and bright cloth hardly brighter`() {
         func luma(_ color: Float, black: Float) -> Float {
             var light = FaceLight()

@@ -34,6 +34,8 @@ struct SlowRaster {
 
     let region: PixelRect
     let black: SIMD4<Double>
+    /// The luma of white above black.
+    let white: Double
     /// Four samples per pixel.
     var samples: [Sample]
     /// One per pixel, with one more row and column at each side.
@@ -47,6 +49,7 @@ struct SlowRaster {
     init(_ region: PixelRect, range: ColorRange) {
         self.region = region
         black = [range == .full ? 0 : 16, 128, 128, 0]
+        white = range == .full ? 255 : 219
         samples = Array(repeating: Sample(), count: 4 * region.width * region.height)
         occluders = Array(repeating: (.infinity, false), count: (region.width + 2) * (region.height + 2))
     }
@@ -177,12 +180,12 @@ struct SlowRaster {
             var word = bounded(color * gain(place.x, place.y) + black)
             word.w = 255
             return (word, 2, Set(gains).count > 1)
-        case .picture(let sprite, let shrink, let shift): return look(up: place * shrink + shift, sprite, color.w)
+        case .picture(let sprite, let shrink, let shift): return look(up: place * shrink + shift, sprite, color)
         }
     }
 
     private func look(
-        up place: SIMD2<Double>, _ sprite: Sprite, _ light: Double
+        up place: SIMD2<Double>, _ sprite: Sprite, _ vertex: SIMD4<Double>
     ) -> (word: SIMD4<Double>, slack: Double, isInDoubt: Bool) {
         let inside = min(
             place.x, place.y, Double(sprite.width - 1) - place.x, Double(sprite.height - 1) - place.y)
@@ -197,7 +200,10 @@ struct SlowRaster {
         let lower = texel(u, v + 1) * (1 - fu) + texel(u + 1, v + 1) * fu
         let mixed = upper * (1 - fv) + lower * fv
         let constant = black * (mixed.w / 255)
-        var word = pointwiseMax(.zero, pointwiseMin((mixed - constant) * light + constant, SIMD4(repeating: 255)))
+        // The vertices' U and V are the light's on white.
+        let cast = SIMD4(0, vertex.y, vertex.z, 0) * ((mixed.x - constant.x) / white)
+        let lit = (mixed - constant) * vertex.w + constant + cast
+        var word = pointwiseMax(.zero, pointwiseMin(lit, SIMD4(repeating: 255)))
         word.w = mixed.w
         return (word, 3, inside < 1e-3)
     }

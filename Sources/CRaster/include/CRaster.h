@@ -52,6 +52,9 @@ struct craster_surface {
     /// Premultiplied pixels; both sides have at least two.
     const uint32_t *_Nullable picture;
     int width, height;
+    /// Picture: by how much the vertices' U and V, which are the light's on white, are multiplied for each level of
+    /// luma.
+    float cast;
 };
 
 /// The columns drawn in a row; from INT32_MAX to 0 if there are none.

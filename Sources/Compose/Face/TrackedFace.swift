@@ -29,6 +29,8 @@ public struct FaceLight: Sendable {
     public var cast: SIMD2<Float> = .zero
     /// The part of the masks' colours that the picture can show: 1, and 0 in a picture without colours.
     public var saturation: Float = 1
+    /// How matte the picture is, 0...1: by how much colours are less saturated there, and whites less white.
+    public var matteness: Float = 0
     /// The luma of black things in the picture above black, in 8-bit samples: light in the lens, or a cheap camera.
     public var blackLevel: Float = 0
     /// The colour of this skin in deep shade: luma above black, U and V relative to neutral, in 8-bit samples.
@@ -69,7 +71,8 @@ public struct Appearance: Sendable {
     public func lightApplied(of light: FaceLight) -> FaceLight {
         FaceLight(
             gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light,
-            saturation: 1 + (light.saturation - 1) * self.light, blackLevel: light.blackLevel * self.light,
+            saturation: 1 + (light.saturation - 1) * self.light,
+            matteness: light.matteness * self.light, blackLevel: light.blackLevel * self.light,
             shade: light.shade, direction: light.direction)
     }
 

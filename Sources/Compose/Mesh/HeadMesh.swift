@@ -226,8 +226,10 @@ struct HeadMesh: Sendable {
         let material = submesh.material
         // The inner side of a sheet has the opposite normal, and is darker.
         let isInside = submesh.surface == .doubleSided && facing.z > 0
+        // A picture has its own colours, in the light on white.
+        let base = material.picture == nil ? material.color : SIMD3(Float(range.lumaSpan), 0, 0)
         return lighting.color(
-            material.color, material.finish, normal: isInside ? facing * -1 : facing,
+            base, material.finish, normal: isInside ? facing * -1 : facing,
             shade: isInside ? vertex.shade * material.inside : vertex.shade)
     }
 

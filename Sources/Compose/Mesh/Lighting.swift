@@ -16,6 +16,10 @@ struct Lighting {
     private let lift: Float
     /// Luma of white above black level.
     private let white: Float
+    /// The part of the materials' saturation that is seen.
+    private let vividness: Float
+    /// The slope of what is seen over what is brighter than the knee.
+    private let shoulder: Float
 
     init(_ light: FaceLight, range: ColorRange) {
         direction = light.direction
@@ -27,10 +31,16 @@ struct Lighting {
         let (luma, chroma) = (white / 255, Float(range.chromaSpan) / 255)
         shade = light.shade * SIMD3(luma, chroma, chroma)
         lift = light.blackLevel / 255
+        vividness = 1 - light.matteness * Self.dullness
+        shoulder = 1 - light.matteness * Self.compression
     }
 
     /// Brightness of the ambient light from above and from below, and of the directional light.
     private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
+
+    /// In a matte picture: the part of saturation that is lost; the part of white up to which brightness is seen as it is,
+    /// and by how much less what is brighter rises.
+    private static let (dullness, knee, compression): (Float, Float, Float) = (0.15, 0.62, 0.28)
 
     /// The lit colour of a vertex, and in the last lane the light alone.
     /// - Parameters:
@@ -62,7 +72,8 @@ struct Lighting {
         }
         light = (light * gain * (1 - finish.glow) + finish.glow) * shade
         let glint = shine * shade * gain * white
-        let shown = base * light + SIMD3(glint, 0, 0)
+        var shown = base * SIMD3(1, vividness, vividness) * light + SIMD3(glint, 0, 0)
+        shown.x -= max(0, shown.x - Self.knee * white) * (1 - shoulder)
         let whole = shown + cast * (shown.x / white)
         return SIMD4(whole * (1 - lift) + SIMD3(lift * white, 0, 0), light)
     }

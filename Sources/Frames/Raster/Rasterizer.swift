@@ -23,7 +23,8 @@ public enum RasterSurface {
     case plain
     /// The vertices' colours, modulated by a repeating pattern.
     case grain(Grain, level: Int)
-    /// A texture's colours times the vertices' light; transparent texels are not drawn.
+    /// A texture's colours times the vertices' light, with the U and V of the vertices, which are those of white;
+    /// transparent texels are not drawn.
     /// `shrink` and `shift` map the finest level's texels to the sprite's.
     case picture(Sprite, shrink: Float, shift: SIMD2<Float>)
     /// The vertices' colours, blended: 0 is clear, 1 is opaque.
@@ -101,6 +102,8 @@ public struct Grain: Sendable {
     var receivers: [UInt8] = []
     var scratch: [UInt8] = []
     private var black: SIMD4<Float> = [0, 128, 128, 0]
+    /// The luma of white above black.
+    private var white: Float = 255
     let kernels: UnsafePointer<craster_kernels>
 
     /// A rasterizer of an empty region.
@@ -115,7 +118,7 @@ public struct Grain: Sendable {
     /// - Parameter range: the range of the frame.
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
-        black.x = Float(range.black)
+        (black.x, white) = (Float(range.black), Float(range.lumaSpan))
         let room = (region.width + 2) * (region.height + 2)
         // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
         if occluders.count < room + Self.blockSide {
@@ -179,7 +182,7 @@ public struct Grain: Sendable {
             }
         case .picture(let sprite, let shrink, let shift):
             unsafe (fill.kind, fill.scale, fill.shift_x, fill.shift_y) = (craster_picture, shrink, shift.x, shift.y)
-            unsafe (fill.width, fill.height) = (CInt(sprite.width), CInt(sprite.height))
+            unsafe (fill.width, fill.height, fill.cast) = (CInt(sprite.width), CInt(sprite.height), 1 / white)
             unsafe sprite.pixels.withUnsafeBufferPointer {
                 unsafe fill.picture = $0.baseAddress
                 unsafe draw(vertices, triangles, faces, &fill)
