@@ -64,9 +64,9 @@ struct AmbientEstimate: Sendable {
     /// certainty.
     private static let belief: Float = 0.6
 
-    /// Ranges of luma, and chroma of the most colourful parts (as `colorfulness`, with the faces), of a matte picture and
-    /// of a brilliant one. Muted art was preferred in 13 of 14 and 13 of 15 pictures shown in pairs; nearly all were
-    /// matte by this, and the others better off without.
+    /// Ranges of luma, and chroma of the most colourful parts (as `colorfulness`, with the faces), of a matte picture
+    /// and of a brilliant one. Muted art was preferred in 13 of 14 and 13 of 15 pictures shown in pairs; nearly all
+    /// were matte by this, and the others better off without.
     private static let matte: (range: Float, chroma: Float) = (205, 55)
     private static let brilliant: (range: Float, chroma: Float) = (235, 75)
 
@@ -175,8 +175,8 @@ struct FaceIllumination: Sendable {
     /// The least brightness, at which masks are still visible.
     private static let leastGain: Float = 0.3
 
-    /// The most brightness for masks: in a dark picture nothing is much brighter than its brightest parts, be they light
-    /// things or not. Where those are of medium brightness, there may just be no white.
+    /// The most brightness for masks: in a dark picture nothing is much brighter than its brightest parts, be they
+    /// light things or not. Where those are of medium brightness, there may just be no white.
     static func maxGain(brightest: Float) -> Float { max(leastGain, 1.1 * brightest + 6 * max(0, brightest - 0.45)) }
 
     /// The brightness for masks: 1 in a well-lit room.

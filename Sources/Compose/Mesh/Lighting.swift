@@ -38,8 +38,8 @@ struct Lighting {
     /// Brightness of the ambient light from above and from below, and of the directional light.
     private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
 
-    /// In a matte picture: the part of saturation that is lost; the part of white up to which brightness is seen as it is,
-    /// and by how much less what is brighter rises.
+    /// In a matte picture: the part of saturation that is lost; the part of white up to which brightness is seen as it
+    /// is, and by how much less what is brighter rises.
     private static let (dullness, knee, compression): (Float, Float, Float) = (0.15, 0.62, 0.28)
 
     /// The lit colour of a vertex, and in the last lane the light alone.
