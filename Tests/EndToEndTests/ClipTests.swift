@@ -66,7 +66,7 @@ extension EndToEnd {
                 // It is as wide as the hair where the outline's model is installed, else less.
                 #expect((155...184).contains(changed.left - x), "frame \(frame): \(changed)")
                 #expect((298...339).contains(changed.right - x), "frame \(frame): \(changed)")
-                #expect(changed.top > y - 80 && abs(changed.bottom - y - 88) < 6, "frame \(frame): \(changed)")
+                #expect(changed.top > y - 80 && abs(changed.bottom - y - 91) < 7, "frame \(frame): \(changed)")
             }
         }
 

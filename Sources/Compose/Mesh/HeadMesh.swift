@@ -65,7 +65,7 @@ struct HeadMesh: Sendable {
     /// The head's placement and light in one frame.
     struct FrameState: Sendable {
         let view: HeadProjection
-        /// How much wider the hair is than what is worn, as for `Occluder.position`.
+        /// How much wider the hair is than what is worn.
         let hair: HairWidth
         let lighting: Lighting
         let swing: AffineMap3D

@@ -34,7 +34,7 @@ struct Impostor: ~Copyable {
     var layer = LayerBuffer()
     /// The detail with which the picture was drawn.
     private(set) var detail = MeshDetail.full
-    /// The width of the hair behind which it was drawn, as for `Occluder.position`.
+    /// The width of the hair behind which it was drawn.
     private var hair = HairWidth()
     /// The layer and face that the picture shows; nil if the entry was never used.
     fileprivate(set) var owner: Owner?
@@ -125,9 +125,7 @@ struct Impostor: ~Copyable {
     ///   - detail: the detail with which it will be drawn.
     ///   - hair: the width of the hair behind which it will be drawn.
     /// - Returns: false if none of it is near the frame.
-    mutating func begin(
-        _ region: PixelRect, _ detail: MeshDetail, hair: HairWidth, in layout: FrameLayout
-    ) -> Bool {
+    mutating func begin(_ region: PixelRect, _ detail: MeshDetail, hair: HairWidth, in layout: FrameLayout) -> Bool {
         invalidate()
         (self.detail, self.hair, age) = (detail, hair, 0)
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
@@ -137,8 +135,7 @@ struct Impostor: ~Copyable {
 
     /// Whether the picture is good enough for a detail and for hair of a width.
     func suffices(for detail: MeshDetail, hair: HairWidth) -> Bool {
-        self.detail.suffices(for: detail)
-            && hair.distance(to: self.hair) < Self.hairStep
+        self.detail.suffices(for: detail) && hair.distance(to: self.hair) < Self.hairStep
     }
 
     /// Discards the picture.

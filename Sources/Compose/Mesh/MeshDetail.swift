@@ -65,7 +65,7 @@ struct MeshDetail: Sendable {
     var isEnlarged: Bool { pixels < 1 }
 
     /// The most variance by which a picture is softened, pixels of the frame squared.
-    private static let maxSoftening: Float = 2
+    private static let maxSoftening: Float = 1
 
     /// The variance by which a picture is softened to be as blurred as the frame, drawn pixels squared. One that is
     /// enlarged is soft already.

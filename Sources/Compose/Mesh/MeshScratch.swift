@@ -52,8 +52,7 @@ struct MeshScratch: ~Copyable {
     /// - Parameter region: the picture's bounding box in pixels of the frame.
     /// - Returns: false if none of it is near the frame.
     mutating func beginImpostor(
-        _ slot: Int, _ region: PixelRect, _ detail: MeshDetail, hair: HairWidth,
-        in layout: FrameLayout
+        _ slot: Int, _ region: PixelRect, _ detail: MeshDetail, hair: HairWidth, in layout: FrameLayout
     ) -> Bool {
         guard impostors.entries[slot].begin(region, detail, hair: hair, in: layout) else { return false }
         guard detail.isEnlarged else {
@@ -99,8 +98,7 @@ struct MeshScratch: ~Copyable {
     /// Adds a head as an occluder.
     /// - Parameter width: that of the hair, as for `Occluder.position`.
     mutating func occlude(
-        _ head: borrowing Occluder, _ view: HeadProjection, hair width: HairWidth,
-        _ detail: MeshDetail
+        _ head: borrowing Occluder, _ view: HeadProjection, hair width: HairWidth, _ detail: MeshDetail
     ) {
         begin()
         for vertex in head.covered.vertices {
