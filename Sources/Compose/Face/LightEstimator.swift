@@ -217,9 +217,9 @@ struct FaceIllumination: Sendable {
 /// The colour of a face's skin, and of the light that it shows.
 ///
 /// Skin of all kinds has a similar hue; the darker, the more saturated. What a face's skin differs from that by more
-/// than people differ from each other is the light's. Of photos of 123 faces that are graded warm and cool, white things
-/// follow 0.67 of the skin's change, 0.61 in the worst fold of five (in logarithms of red to blue), and they are within
-/// 8 % of grey on 89 % of the photos as they are (`Benchmarks/light.py`).
+/// than people differ from each other is the light's. On photos of 123 faces, graded warm and cool, white things follow
+/// 0.67 of the skin's change, 0.61 in the worst fold of five (in logarithms of red to blue), and they are within 8 % of
+/// grey on 89 % of the photos as they are (`Benchmarks/light.py`).
 private struct SkinColor {
     /// Sums over samples.
     private var (luma, chroma) = (Float(0), SIMD2<Float>.zero)
