@@ -21,6 +21,8 @@ import numpy as np
 # Factors of red, and of blue the other way round, in the samples as they are.
 GRADES = 1.2, 1.45, 1 / 1.2, 1 / 1.45
 FOLDS = 5
+# The least change of the skin's ratio that counts: clipped photos hardly change. What is near grey.
+LEAST_SHIFT, NEAR = 0.05, 0.08
 # The smallest face that is graded, the least change of a pixel that is the ball's, and the least number of such pixels.
 MIN_WIDTH, CHANGE, LEAST = 60, 40, 60
 BALL = {
@@ -80,7 +82,7 @@ def measure(guise, photos):
             parts = []
             for grade in GRADES:
                 now = ball(guise, graded(photo, grade), box, folder, environment)
-                if now is not None and abs(now[1] - plain[1]) > 0.05:
+                if now is not None and abs(now[1] - plain[1]) > LEAST_SHIFT:
                     parts.append((now[0] - plain[0]) / (now[1] - plain[1]))
             rows.append((plain[0], parts))
     return rows
@@ -104,7 +106,7 @@ def main():
         rows = measure(guise, photos)
         folds = [np.median([part for _, parts in rows[fold::FOLDS] for part in parts]) for fold in range(FOLDS)]
         everything = np.median([part for _, parts in rows for part in parts])
-        near = np.mean([abs(np.exp(ratio) - 1) < 0.08 for ratio, _ in rows])
+        near = np.mean([abs(np.exp(plain) - 1) < NEAR for plain, _ in rows])
         print(f"{everything:7.2f}{min(folds):13.2f}{near:8.2f}{len(rows):9}", guise, flush=True)
 
 

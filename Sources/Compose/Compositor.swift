@@ -207,7 +207,6 @@ public struct Compositor: ~Copyable {
         for i in scene.trackedFaces.indices where wearsHat(i, canvas.things) {
             let fit = people[scene.trackedFaces[i].slot].fit
             scene.trackedFaces[i].fit = fit.pressedFit
-            scene.trackedFaces[i].hair = fit.hairWidth(around: fit.pressedFit)
             let head = scene.trackedFaces[i].face.head
             if let press = HairPress(head, hair: fit.hair, fit: fit.pressedFit) { canvas.draw(press) }
         }
@@ -258,7 +257,7 @@ public struct Compositor: ~Copyable {
             people[scene.trackedFaces[i].slot].fit.update(elapsed: Float(max(0, min(elapsed, 1))))
             let fit = people[scene.trackedFaces[i].slot].fit
             scene.trackedFaces[i].fit = fit.fit
-            scene.trackedFaces[i].hair = fit.hairWidth(around: fit.fit)
+            scene.trackedFaces[i].hair = fit.hairWidth
         }
     }
 

@@ -68,11 +68,11 @@ struct HeadFitTests {
         let (width, sides) = (try #require(size?.width), try #require(size?.sides))
         #expect(abs(width - 1.2 / 1.13) < 0.06 && abs(sides - half / 1.18) < 0.06, "\(width), \(sides)")
         var estimator = HeadFitEstimator()
-        let unknown = estimator.hairWidth(around: HeadFit()).beside
+        let unknown = estimator.hairWidth.around(HeadFit()).beside
         #expect(unknown > 1 && unknown < 1.2)
         estimator.add(try #require(size))
-        #expect(abs(estimator.hairWidth(around: HeadFit()).beside - max(1, sides / HeadFit.usualWidth)) < 0.01)
-        #expect(estimator.hairWidth(around: HeadFit(width: 1.1, height: 1)).beside < max(1, sides / 1.1) + 0.01)
+        #expect(abs(estimator.hairWidth.around(HeadFit()).beside - max(1, sides / HeadFit.usualWidth)) < 0.01)
+        #expect(estimator.hairWidth.around(HeadFit(width: 1.1, height: 1)).beside < max(1, sides / 1.1) + 0.01)
     }
 
     @Test func `somebody else beside the head does not make it wide`() throws {

@@ -35,10 +35,10 @@ struct BlurEstimator: Sendable {
         (2.50, 0.5), (2.62, 0.71), (2.87, 0.94), (3.11, 1.21), (3.38, 1.58), (3.58, 2.06), (3.72, 2.65),
     ]
 
-    /// The median ratio of the finer differences to the coarser ones of 11 sharp faces from photos, reduced to a width
-    /// of 130 pixels and blurred by Gaussians of 0, 0.4, 0.6, 0.8 and 1 pixel, the largest first. Rounding hides more.
-    private static let details: [(ratio: Float, deviation: Float)] = [
-        (0.50, 0.5), (0.46, 0.64), (0.38, 0.78), (0.335, 0.94), (0.315, 1.12),
+    /// The part of the coarser differences that the finer ones lack: the medians of 11 sharp faces from photos, reduced
+    /// to a width of 130 pixels and blurred by Gaussians of 0, 0.4, 0.6, 0.8 and 1 pixel. Rounding hides more.
+    private static let lacks: [(ratio: Float, deviation: Float)] = [
+        (0.50, 0.5), (0.54, 0.64), (0.62, 0.78), (0.665, 0.94), (0.685, 1.12),
     ]
     /// The smallest sum of coarser differences to judge by.
     private static let enoughDetail: Float = 2000
@@ -69,8 +69,8 @@ struct BlurEstimator: Sendable {
                 )
             }
         }
-        let edges = wide < Self.enough ? Self.sharp : Self.deviation(for: wide / max(narrow, 1))
-        let detail = coarse < Self.enoughDetail ? Self.sharp : Self.deviation(forDetail: fine / coarse)
+        let edges = wide < Self.enough ? Self.sharp : Self.deviation(for: wide / max(narrow, 1), Self.ratios)
+        let detail = coarse < Self.enoughDetail ? Self.sharp : Self.deviation(for: 1 - fine / coarse, Self.lacks)
         let measured = max(edges, detail)
         if abs(measured - deviation) > Self.deadBand { deviation = measured }
     }
@@ -87,23 +87,13 @@ struct BlurEstimator: Sendable {
         self.wide += weight * wide * wide
     }
 
-    /// The deviation for a ratio, between those of the table.
-    private static func deviation(for ratio: Float) -> Float {
-        for i in 1..<ratios.count where ratio < ratios[i].ratio {
-            let (low, high) = (ratios[i - 1], ratios[i])
+    /// The deviation for a ratio, between those of a table.
+    private static func deviation(for ratio: Float, _ table: [(ratio: Float, deviation: Float)]) -> Float {
+        for i in 1..<table.count where ratio < table[i].ratio {
+            let (low, high) = (table[i - 1], table[i])
             let part = max(0, (ratio - low.ratio) / (high.ratio - low.ratio))
             return low.deviation + (high.deviation - low.deviation) * part
         }
-        return ratios[ratios.count - 1].deviation
-    }
-
-    /// The deviation for a ratio of differences, between those of the table.
-    private static func deviation(forDetail ratio: Float) -> Float {
-        for i in 1..<details.count where ratio > details[i].ratio {
-            let (high, low) = (details[i - 1], details[i])
-            let part = min(1, (ratio - low.ratio) / (high.ratio - low.ratio))
-            return low.deviation + (high.deviation - low.deviation) * part
-        }
-        return details[details.count - 1].deviation
+        return table[table.count - 1].deviation
     }
 }

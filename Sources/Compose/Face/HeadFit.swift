@@ -23,12 +23,20 @@ public struct HeadFit: Equatable, Sendable {
     }
 }
 
-/// How much wider a person's hair is than what is worn on the head.
+/// How much wider a person's hair is than the head that hats are made for, or than what is worn on the head.
 struct HairWidth: Sendable {
     /// Above the rim of a hat, which presses it.
     var above: Float = 1
     /// Beside the eyes, where it hangs.
     var beside: Float = 1
+
+    /// The most by which pressed hair is wider than what is worn: so much fills a hat.
+    private static let maxPressed: Float = 1.1
+
+    /// The width relative to something that fits as given, which hides narrower hair.
+    func around(_ worn: HeadFit) -> HairWidth {
+        HairWidth(above: max(1, min(above / worn.width, Self.maxPressed)), beside: max(1, beside / worn.width))
+    }
 
     /// The larger of both differences.
     func distance(to other: HairWidth) -> Float { max(abs(above - other.above), abs(beside - other.beside)) }
@@ -118,15 +126,15 @@ struct HeadFitEstimator {
     /// The hair of this person.
     private(set) var hair = HeadFit()
     /// How much wider the hair beside the eyes is than the head that hats are made for.
-    private(set) var sides: Float = usualSides
-    /// The same where it can't be seen: three quarters of 130 people in photos have more.
-    private static let usualSides: Float = 1.1
+    private var sides: Float = usualSides
     private var widths = Median()
     private var sideWidths = Median()
     private var heights = Median()
 
     /// What hair may be; more is an arm or another person.
     private static let (hairWidthRange, hairHeightRange): (ClosedRange<Float>, ClosedRange<Float>) = (1...1.7, 1...1.6)
+    /// The width of the hair beside the eyes where it can't be seen: three quarters of 130 people in photos have more.
+    private static let usualSides: Float = 1.1
     /// The factors that hats are drawn with. More is an arm, another person, or hair that no hat would be put over.
     /// Smaller heads keep the usual size: hats that became narrower with them lost against it in 10 of 13 blind pairs,
     /// because hair showed beside them.
@@ -141,10 +149,8 @@ struct HeadFitEstimator {
     /// The fit to draw with where the hair is pressed to the head.
     var pressedFit: HeadFit { hair.limited(Self.pressedRange, Self.pressedRange) }
 
-    /// How much wider the hair is than something that fits as given.
-    func hairWidth(around worn: HeadFit) -> HairWidth {
-        HairWidth(above: hair.width / worn.width, beside: sides / worn.width)
-    }
+    /// How much wider the hair is than the head that hats are made for.
+    var hairWidth: HairWidth { HairWidth(above: hair.width, beside: sides) }
 
     /// The number of measurements.
     var count: Int { max(widths.count, heights.count) }

@@ -175,9 +175,15 @@ struct FaceIllumination: Sendable {
     /// The least brightness, at which masks are still visible.
     private static let leastGain: Float = 0.3
 
+    /// How much brighter than a dark picture's brightest parts masks may be; up to which brightness of those it is
+    /// dark; and how fast the bound rises from there on, so that there is none from 0.56 on.
+    private static let (excess, darkest, release): (Float, Float, Float) = (1.1, 0.45, 6)
+
     /// The most brightness for masks: in a dark picture nothing is much brighter than its brightest parts, be they
     /// light things or not. Where those are of medium brightness, there may just be no white.
-    static func maxGain(brightest: Float) -> Float { max(leastGain, 1.1 * brightest + 6 * max(0, brightest - 0.45)) }
+    static func maxGain(brightest: Float) -> Float {
+        max(leastGain, excess * brightest + release * max(0, brightest - darkest))
+    }
 
     /// The brightness for masks: 1 in a well-lit room.
     static func gain(face: Float, ambient: Float) -> Float {

@@ -13,7 +13,7 @@ public struct TrackedFace: Sendable {
     var noise: Noise?
     /// The size of the head with its hair, for what is worn on it.
     public var fit = HeadFit()
-    /// How much wider the hair is than what is worn on the head.
+    /// How much wider the hair is than the head that hats are made for.
     var hair = HairWidth()
     /// Index of the person in the compositor's state.
     var slot = 0

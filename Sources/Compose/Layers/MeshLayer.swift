@@ -71,7 +71,7 @@ struct MeshLayer: Layer {
                 leans ? tracked.face.head.leaningHat : tracked.face.head, width: max(layout.width, layout.height),
                 fit: fitsHair ? tracked.fit : HeadFit(),
                 about: MeshPlacement.hat.map.shift),
-            hair: pressesHair ? tracked.hair : HairWidth(),
+            hair: pressesHair ? tracked.hair.around(tracked.fit) : HairWidth(),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))

@@ -97,23 +97,22 @@ struct MeshScratch: ~Copyable {
 
     /// Adds a head as an occluder.
     /// - Parameter width: that of the hair, as for `Occluder.position`.
-    mutating func occlude(
-        _ head: borrowing Occluder, _ view: HeadProjection, hair width: HairWidth, _ detail: MeshDetail
-    ) {
-        begin()
-        for vertex in head.covered.vertices {
-            var position = detail.drawn(view(vertex.position))
-            // The largest depth: it only receives shadows.
-            position.z = 0
-            corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
+    mutating func occlude(_ head: Occluder, _ view: HeadProjection, hair width: HairWidth, _ detail: MeshDetail) {
+        // The part inside a hat only receives shadows: it has the largest depth.
+        occlude(head.covered.vertices.count, head.covered.triangles) {
+            detail.drawn(view(head.covered.vertices[$0].position)) * SIMD4(1, 1, 0, 1)
         }
-        Self.occlude(&rasterizer, corners, from: first, head.covered.triangles)
+        occlude(head.mesh.vertices.count, head.mesh.triangles) { detail.drawn(view(head.position($0, hair: width))) }
+    }
+
+    /// Adds triangles as an occluder.
+    /// - Parameter position: of a corner, in drawn pixels.
+    private mutating func occlude(_ count: Int, _ triangles: [UInt16], _ position: (Int) -> SIMD4<Float>) {
         begin()
-        for corner in head.mesh.vertices.indices {
-            let position = detail.drawn(view(head.position(corner, hair: width)))
-            corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
+        for i in 0..<count {
+            corners.append(RasterVertex(position: position(i), color: .zero, texture: .zero))
         }
-        Self.occlude(&rasterizer, corners, from: first, head.mesh.triangles)
+        Self.occlude(&rasterizer, corners, from: first, triangles)
     }
 
     /// Draws a submesh's triangles.

@@ -16,8 +16,6 @@ struct Occluder: Sendable {
     private static let columns = 28
     /// Enlargement of the skull by usual hair: its sides, its back, and by half of that its top.
     private static let usualHair: Float = 0.08
-    /// The most by which pressed hair is wider than usual: so much fills a hat.
-    private static let maxPressed: Float = 1.1
 
     /// Makes the head.
     /// - Parameter lid: the space of a hat, whose floor (origin and y axis) cuts off the head above it, since hair
@@ -65,12 +63,10 @@ struct Occluder: Sendable {
     }
 
     /// The position of a corner of the visible head in head space, with this person's hair.
-    /// - Parameter width: how much wider the hair is than what is worn on the head, above the rim of a hat and beside
-    ///   the eyes.
+    /// - Parameter width: how much wider the hair is than what is worn on the head.
     @inline(__always)
     func position(_ corner: Int, hair width: HairWidth) -> SIMD3<Float> {
-        let extra = SIMD2(max(1, min(width.above, Self.maxPressed)), max(1, width.beside)) - 1
-        let factor = 1 + (hair[corner] * extra).sum()
+        let factor = 1 + (hair[corner] * (SIMD2(width.above, width.beside) - 1)).sum()
         let position = mesh.vertices[corner].position
         return SIMD3(position.x * factor, position.y, AverageHead.middle + (position.z - AverageHead.middle) * factor)
     }
