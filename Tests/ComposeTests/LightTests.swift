@@ -72,6 +72,18 @@ struct LightTests {
         #expect(brilliant < 0.3 && dim == 1 && hazy > brilliant, "\(brilliant), \(dim), \(hazy)")
     }
 
+    @Test func `light from a side is directed, and light from the front is not`() {
+        func contrast(side: Float, skin: Float) -> Float {
+            look(picture(light: 0.9, skin: skin, side: side)).light.contrast
+        }
+        for skin: Float in [0.3, 0.7] {
+            let (front, slight) = (contrast(side: 0, skin: skin), contrast(side: 0.15, skin: skin))
+            let (right, left) = (contrast(side: 0.35, skin: skin), contrast(side: -0.35, skin: skin))
+            #expect(front < 0.1 && slight > front && slight < right, "\(front), \(slight), \(right)")
+            #expect(right > 0.7 && abs(right - left) < 0.25, "\(right), \(left)")
+        }
+    }
+
     @Test func `light from a side comes from that side`() {
         let right = look(picture(light: 0.9, skin: 0.5, side: 0.3)).light.direction
         let left = look(picture(light: 0.9, skin: 0.5, side: -0.3)).light.direction

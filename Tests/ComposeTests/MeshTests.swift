@@ -265,6 +265,21 @@ struct MeshTests {
         #expect((limited - full).length < 1e-4, "\(limited), \(full)")
     }
 
+    @Test func `in directed light a surface has a dark side, and in even light hardly one`() {
+        /// The luma of the sides towards the light, towards the camera, and away from the light.
+        func sides(contrast: Float) -> [Float] {
+            var light = FaceLight()
+            (light.contrast, light.direction) = (contrast, [-0.8, 0, -0.6])
+            let lighting = Lighting(light, range: .full)
+            return [[-1, 0, 0], [0, 0, -1], [1, 0, 0]].map {
+                lighting.color(SIMD3(200, 0, 0), Material.Finish(), normal: $0, shade: 1).x
+            }
+        }
+        let (even, directed) = (sides(contrast: 0), sides(contrast: 1))
+        #expect(even[0] / even[2] < 2 && directed[0] / directed[2] > 2.5, "\(even), \(directed)")
+        #expect(abs(even[1] - directed[1]) < 0.1 * even[1], "what faces the camera is about as bright")
+    }
+
     @Test func `in a matte picture colours are duller and whites less white, and dark things as they are`() {
         func lit(_ color: SIMD3<Float>, matteness: Float) -> SIMD4<Float> {
             var light = FaceLight()

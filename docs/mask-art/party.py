@@ -1,4 +1,4 @@
-"""Makes the model of the party hat: a cone of printed card with its seam, and a ruffle of crepe paper at its rim.
+"""Makes the model of the party hat: a cone of printed card with its seam.
 
     blender -b --factory-startup --python docs/mask-art/party.py -- Masks/party/cone.glb
 
@@ -18,8 +18,6 @@ import studio  # noqa: E402
 
 SAMPLES = int(os.environ.get("SAMPLES", 64))
 RADIUS, HEIGHT = 0.88, 1.95
-# How far above the rim the ruffle begins.
-START = 0.15
 random.seed(4)
 
 
@@ -73,23 +71,6 @@ def cone(columns, rows, fine):
     return studio.grid("cone", columns, rows, point)
 
 
-WAVES = [(k, random.uniform(0, 2 * math.pi)) for k in (13, 19)]
-
-
-def ruffle(columns, rows, fine):
-    """A skirt that hangs over the rim: from below, as cameras see it, only its outer side shows."""
-    def point(column, row):
-        # Backwards, so that its upper side is the front.
-        turn, out = -2 * math.pi * column / columns, row / rows
-        wave = sum(math.sin(k * turn + p) for k, p in WAVES) * 0.5
-        pleat = math.sin(67 * turn + 2 * math.sin(7 * turn)) * 0.006 * out if fine else 0
-        radius = RADIUS + 0.012 - START * RADIUS / HEIGHT + 0.13 * out + (0.034 * wave + pleat) * out
-        height = START - 0.2 * out + 0.012 * wave * out + 0.03 * math.sin(math.pi * out)
-        return (radius * math.sin(turn + math.pi), -radius * math.cos(turn + math.pi), height)
-
-    return studio.grid("ruffle", columns, rows, point)
-
-
 scene = studio.begin(samples=SAMPLES, sky=0.72)
 studio.sun(1.3, (0.8, 0.0, -0.7))
 card = studio.material("card", (1, 1, 1), roughness=0.5, specular=0.3)
@@ -97,29 +78,10 @@ node = card.node_tree.nodes.new("ShaderNodeTexImage")
 node.image = print_card(512, 256)
 card.node_tree.links.new(node.outputs[0], card.node_tree.nodes["Principled BSDF"].inputs["Base Color"])
 studio.weave(card, scale=14, strength=0.1)
-crepe = studio.material("crepe", linear("#e2c99a"), roughness=0.9)
-studio.mottle(crepe, linear("#d8bd88"), linear("#ead6ac"), scale=16)
-shapes = [
-    ("cone", lambda fine: cone(256 if fine else 32, 24 if fine else 6, fine), card, (512, 256)),
-    ("ruffle", lambda fine: ruffle(900 if fine else 104, 14 if fine else 3, fine), crepe, (512, 32)),
-]
-fines = []
-for name, make, made, _ in shapes:
-    fine = make(True)
-    fine.name = "fine " + name
-    fine.data.materials.append(made)
-    fines.append(fine)
-parts = []
-for (name, make, _, size), fine in zip(shapes, fines):
-    part = make(False)
-    # Shapes don't shade each other: a dark line below the ruffle looks like a gap.
-    for other in fines:
-        other.hide_render = other != fine
-    studio.bake(part, fine, size, os.path.join(bpy.app.tempdir, name + ".png"), reach=0.06)
-    parts.append(part)
-for part in parts[:1]:
-    shader = part.data.materials[0].node_tree.nodes["Principled BSDF"]
-    shader.inputs["Roughness"].default_value, shader.inputs["Metallic"].default_value = 0.45, 0.25
-for part in parts[1:]:
-    part.data.materials[0].use_backface_culling = False
-studio.export(parts, TARGET)
+fine = cone(256, 24, True)
+fine.data.materials.append(card)
+part = cone(32, 6, False)
+studio.bake(part, fine, (512, 256), os.path.join(bpy.app.tempdir, "cone.png"), reach=0.06)
+shader = part.data.materials[0].node_tree.nodes["Principled BSDF"]
+shader.inputs["Roughness"].default_value, shader.inputs["Metallic"].default_value = 0.45, 0.25
+studio.export([part], TARGET)

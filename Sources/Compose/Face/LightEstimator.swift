@@ -14,13 +14,15 @@ struct LightEstimator: Sendable {
     private(set) var light = FaceLight()
     private var isNew = true
 
-    /// Time constant of the smoothing, in seconds.
-    private static let timeConstant: Float = 0.5
+    /// Time constants of the smoothing, in seconds: of brightness and colour, and of the direction and contrast, which
+    /// seem to change when a head turns. A mesh whose light changes has to be drawn again.
+    private static let (timeConstant, slowTimeConstant): (Float, Float) = (0.5, 2.5)
 
     /// Adds what a frame shows.
     /// - Parameter elapsed: seconds since the last update.
     mutating func update(_ illumination: FaceIllumination, elapsed: Float) {
         let weight = isNew ? 1 : 1 - exp(-elapsed / Self.timeConstant)
+        let slowWeight = isNew ? 1 : 1 - exp(-elapsed / Self.slowTimeConstant)
         isNew = false
         light.gain += (illumination.light.gain - light.gain) * weight
         light.cast += (illumination.light.cast - light.cast) * weight
@@ -28,7 +30,8 @@ struct LightEstimator: Sendable {
         light.matteness += (illumination.light.matteness - light.matteness) * weight
         light.blackLevel += (illumination.light.blackLevel - light.blackLevel) * weight
         light.shade += (illumination.light.shade - light.shade) * weight
-        let direction = light.direction + (illumination.light.direction - light.direction) * weight
+        light.contrast += (illumination.light.contrast - light.contrast) * slowWeight
+        let direction = light.direction + (illumination.light.direction - light.direction) * slowWeight
         light.direction = direction / max((direction * direction).sum().squareRoot(), 1e-6)
     }
 }
@@ -161,10 +164,10 @@ struct FaceIllumination: Sendable {
             light.matteness = ambient.matteness
             light.blackLevel = Self.blackLevel(face: Float(all.percentile(AmbientEstimate.dark)), ambient)
             light.shade = color.shade
+            let across = Self.difference(left, right)
+            light.contrast = Self.contrast(across: across)
             light.direction = Self.direction(
-                right: right.percentile(0.5), left: left.percentile(0.5), upper: upper.percentile(0.5),
-                lower: lower.percentile(0.5),
-                face)
+                across: across, down: Self.difference(lower, upper), roll: radians(face.pose.roll))
         }
         self.light = light
     }
@@ -201,19 +204,34 @@ struct FaceIllumination: Sendable {
         min(maxBlack, blackPart * min(face, ambient.darkest))
     }
 
-    /// The direction to the light, from the medians of the face's halves.
-    private static func direction(
-        right: Int, left: Int, upper: Int, lower: Int, _ face: borrowing Face
-    ) -> SIMD3<Float> {
+    /// The difference of two parts' medians, relative to their sum.
+    private static func difference(_ a: Levels, _ b: Levels) -> Float {
+        let (a, b) = (a.percentile(0.5), b.percentile(0.5))
+        return Float(a - b) / Float(max(a + b, 40))
+    }
+
+    /// The difference between a face's halves up to which the light counts as even, since no face is quite symmetric,
+    /// and from which on as directed: one half is half as bright again as the other.
+    private static let (evenHalves, unevenHalves): (Float, Float) = (0.03, 0.2)
+
+    /// How much of the light comes from one direction.
+    /// - Parameter across: the difference between the face's halves.
+    static func contrast(across: Float) -> Float {
+        smoothstep((abs(across) - evenHalves) / (unevenHalves - evenHalves))
+    }
+
+    /// The direction to the light.
+    /// - Parameters:
+    ///   - across: how much brighter the face's left half is than its right one.
+    ///   - down: how much brighter its lower half is.
+    ///   - roll: the head's, radians.
+    private static func direction(across: Float, down: Float, roll: Float) -> SIMD3<Float> {
         let usual = FaceLight().direction
-        let across = Float(left - right) / Float(max(left + right, 40))
-        let down = Float(lower - upper) / Float(max(lower + upper, 40))
-        // If one side is half as bright again as the other (0.2 of their sum), the light is at 45 degrees to the side.
-        // The usual direction, from the upper left, is added for what a face doesn't show: half of its x, and all of
-        // its y.
-        let x = usual.x / 2 + across * 4
+        // If one side is half as bright again as the other (0.2 of their sum), the light comes from the side rather
+        // than from the front. The usual direction, from the upper left, is added for what a face doesn't show: half of
+        // its x, and all of its y.
+        let x = usual.x / 2 + across * 6
         let y = usual.y + down * 2
-        let roll = radians(face.pose.roll)
         let (c, s) = (cos(roll), sin(roll))
         let direction = SIMD3(x * c - y * s, x * s + y * c, usual.z)
         return direction / (direction * direction).sum().squareRoot()

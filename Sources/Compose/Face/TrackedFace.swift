@@ -35,6 +35,8 @@ public struct FaceLight: Sendable {
     public var blackLevel: Float = 0
     /// The colour of this skin in deep shade: luma above black, U and V relative to neutral, in 8-bit samples.
     public var shade: SIMD3<Float> = .zero
+    /// How much of the light comes from one direction, from 0 (as under an overcast sky) to 1 (as from one window).
+    public var contrast: Float = 0.3
     /// Unit vector from the face to the light, in the picture's axes: x to the right, y down, z away from the camera.
     public var direction: SIMD3<Float> = [-0.35, -0.72, -0.6]
 }
@@ -73,7 +75,7 @@ public struct Appearance: Sendable {
             gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light,
             saturation: 1 + (light.saturation - 1) * self.light,
             matteness: light.matteness * self.light, blackLevel: light.blackLevel * self.light,
-            shade: light.shade, direction: light.direction)
+            shade: light.shade, contrast: light.contrast, direction: light.direction)
     }
 
     /// The paint for unlit art, with a face's light applied.

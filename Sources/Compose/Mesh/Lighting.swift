@@ -6,6 +6,8 @@ struct Lighting {
     let direction: SIMD3<Float>
     /// The half vector between the directions to the light and to the viewer.
     private let halfway: SIMD3<Float>
+    /// Brightness of the ambient light from above and from below, and of the directional light.
+    private let (sky, ground, lamp): (Float, Float, Float)
     /// Brightness of the light; 1 in a well-lit room.
     private let gain: Float
     /// What the light adds to white: 0, U and V; in samples of the range.
@@ -24,6 +26,9 @@ struct Lighting {
     init(_ light: FaceLight, range: ColorRange) {
         direction = light.direction
         halfway = normalized(light.direction + [0, 0, -1])
+        sky = Self.even.sky + (Self.directed.sky - Self.even.sky) * light.contrast
+        ground = Self.even.ground + (Self.directed.ground - Self.even.ground) * light.contrast
+        lamp = Self.even.lamp + (Self.directed.lamp - Self.even.lamp) * light.contrast
         gain = light.gain
         // The light's cast is in samples of the full range.
         cast = SIMD3(0, light.cast.x, light.cast.y) * (Float(range.chromaSpan) / 255)
@@ -35,8 +40,10 @@ struct Lighting {
         shoulder = 1 - light.matteness * Self.compression
     }
 
-    /// Brightness of the ambient light from above and from below, and of the directional light.
-    private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
+    /// Brightness of the ambient light from above and from below, and of the directional light: in even light, and in
+    /// light from one direction.
+    private static let even = (sky: Float(0.68), ground: Float(0.44), lamp: Float(0.5))
+    private static let directed = (sky: Float(0.5), ground: Float(0.22), lamp: Float(0.85))
 
     /// In a matte picture: the part of saturation that is lost; the part of white up to which brightness is seen as it
     /// is, and by how much less what is brighter rises.
@@ -53,7 +60,7 @@ struct Lighting {
         let facing = max(0, 0 - normal.z)
         let lit = max(0, (dot(normal, direction) + finish.wrap) / (1 + finish.wrap))
         let edge = (1 - facing) * (1 - facing)
-        var light = Self.ground + (Self.sky - Self.ground) * up + Self.lamp * lit
+        var light = ground + (sky - ground) * up + lamp * lit
         light += finish.sheen * edge * edge * (0.4 + up)
         var shine: Float = 0
         if finish.gloss > 0 {
