@@ -22,7 +22,7 @@ struct HeadMesh: Sendable {
     private static let onEdge: Float = 0.2
 
     /// How far the contact shadow of a hat falls, and the radius of its blur, in head units.
-    private static let (shadowFall, shadowBlur): (Float, Float) = (0.36, 0.17)
+    private static let (shadowFall, shadowBlur): (Float, Float) = (0.42, 0.225)
     /// The width or height, in head units, from which on a mesh casts such a shadow. What is smaller, as glasses or a
     /// clown's nose, lies closer to the head.
     private static let hatSize: Float = 1.3
