@@ -265,6 +265,17 @@ struct MeshTests {
         #expect((limited - full).length < 1e-4, "\(limited), \(full)")
     }
 
+    @Test func `the outside of a lathe, and its picture, are the same at any height`() {
+        func bowl(at height: Float) -> Mesh { Shape.lathe([(0.1, height, 1), (1, height + 0.1, 1)], around: 8) }
+        let middle = bowl(at: -0.05)
+        for height: Float in [-1, 0, 0.06, 2] {
+            let moved = bowl(at: height)
+            for (a, b) in zip(middle.vertices, moved.vertices) {
+                #expect(a.uv == b.uv && dot(a.normal, b.normal) > 0.99, "\(height): \(a), \(b)")
+            }
+        }
+    }
+
     @Test func `in directed light a surface has a dark side, and in even light hardly one`() {
         /// The luma of the sides towards the light, towards the camera, and away from the light.
         func sides(contrast: Float) -> [Float] {

@@ -216,7 +216,7 @@ struct FaceIllumination: Sendable {
 
     /// How much of the light comes from one direction.
     /// - Parameter across: the difference between the face's halves.
-    static func contrast(across: Float) -> Float {
+    private static func contrast(across: Float) -> Float {
         smoothstep((abs(across) - evenHalves) / (unevenHalves - evenHalves))
     }
 

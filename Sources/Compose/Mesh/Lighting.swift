@@ -7,8 +7,8 @@ struct Lighting {
     /// The half vector between the directions to the light and to the viewer.
     private let halfway: SIMD3<Float>
     /// Brightness of the ambient light from above and from below, and of the directional light.
-    private let (sky, ground, lamp): (Float, Float, Float)
-    /// Brightness of the light; 1 in a well-lit room.
+    private let brightness: SIMD3<Float>
+    /// Factor for all of it; 1 in a well-lit room.
     private let gain: Float
     /// What the light adds to white: 0, U and V; in samples of the range.
     private let cast: SIMD3<Float>
@@ -26,9 +26,7 @@ struct Lighting {
     init(_ light: FaceLight, range: ColorRange) {
         direction = light.direction
         halfway = normalized(light.direction + [0, 0, -1])
-        sky = Self.even.sky + (Self.directed.sky - Self.even.sky) * light.contrast
-        ground = Self.even.ground + (Self.directed.ground - Self.even.ground) * light.contrast
-        lamp = Self.even.lamp + (Self.directed.lamp - Self.even.lamp) * light.contrast
+        brightness = Self.even + (Self.directed - Self.even) * light.contrast
         gain = light.gain
         // The light's cast is in samples of the full range.
         cast = SIMD3(0, light.cast.x, light.cast.y) * (Float(range.chromaSpan) / 255)
@@ -40,10 +38,8 @@ struct Lighting {
         shoulder = 1 - light.matteness * Self.compression
     }
 
-    /// Brightness of the ambient light from above and from below, and of the directional light: in even light, and in
-    /// light from one direction.
-    private static let even = (sky: Float(0.68), ground: Float(0.44), lamp: Float(0.5))
-    private static let directed = (sky: Float(0.5), ground: Float(0.22), lamp: Float(0.85))
+    /// `brightness` in even light, and in light from one direction.
+    private static let (even, directed): (SIMD3<Float>, SIMD3<Float>) = ([0.68, 0.44, 0.5], [0.5, 0.22, 0.85])
 
     /// In a matte picture: the part of saturation that is lost; the part of white up to which brightness is seen as it
     /// is, and by how much less what is brighter rises.
@@ -60,7 +56,7 @@ struct Lighting {
         let facing = max(0, 0 - normal.z)
         let lit = max(0, (dot(normal, direction) + finish.wrap) / (1 + finish.wrap))
         let edge = (1 - facing) * (1 - facing)
-        var light = ground + (sky - ground) * up + lamp * lit
+        var light = brightness.y + (brightness.x - brightness.y) * up + brightness.z * lit
         light += finish.sheen * edge * edge * (0.4 + up)
         var shine: Float = 0
         if finish.gloss > 0 {

@@ -12,9 +12,10 @@ enum Shape {
     ///   - profile: radius, height and shade, from one end to the other.
     ///   - around: number of columns.
     static func lathe(_ profile: [(radius: Float, height: Float, shade: Float)], around: Int) -> Mesh {
-        // Seen from outside, rows go down. The signed area between profile and axis tells which direction that is.
+        // Seen from outside, rows go down. The signed area between profile and axis, doubled, tells which direction
+        // that is, wherever on the axis the profile is.
         var area: Float = 0
-        for (p, q) in zip(profile, profile.dropFirst()) { area += p.radius * q.height - q.radius * p.height }
+        for (p, q) in zip(profile, profile.dropFirst()) { area += (p.radius + q.radius) * (q.height - p.height) }
         let points = area > 0 ? profile.reversed() : profile
         var mesh = Mesh()
         var (first, down) = (0, Float(0))
