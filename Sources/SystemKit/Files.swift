@@ -189,7 +189,7 @@ public func nearestFolder(to path: String) -> String? {
 /// A file's identity, size and modification time, which show whether an editor changed or replaced it.
 public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
     /// The path as given.
-    public let path: String
+    public var path: String
     /// Whether the path is a folder.
     public let isFolder: Bool
     private let device: UInt
@@ -203,6 +203,17 @@ public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
     public init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
+        self.init(path, status)
+    }
+
+    /// The version of an open file that has this path; nil if it can't be told.
+    fileprivate init?(_ path: String, of descriptor: CInt) {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        self.init(path, status)
+    }
+
+    private init(_ path: String, _ status: stat) {
         self.path = path
         isFolder = status.st_mode & S_IFMT == S_IFDIR
         (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
@@ -224,37 +235,52 @@ public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
 public func writeOwnFile(
     _ bytes: [UInt8], to path: String, overwrites: Bool = false, isDurable: Bool = false
 ) throws(Problem) {
-    try writeWhole(bytes, to: path, mode: 0o600, overwrites: overwrites, isDurable: isDurable)
+    _ = try writeWhole(bytes, to: path, mode: 0o600, overwrites: overwrites, isDurable: isDurable)
 }
 
 /// Writes or replaces a file, which keeps its permissions. A new one has those that the process's mask leaves. It is
 /// written to the disk under a random temporary name, then renamed.
+/// - Parameter mayReplace: asked when all bytes are on the disk, which may take seconds, right before the renaming.
+/// - Returns: what was written, whoever has changed it since; nil if the file might not be replaced, and was not.
 /// - Throws: `system` if the folder cannot be written.
-public func replaceFile(_ bytes: [UInt8], at path: String) throws(Problem) {
+@discardableResult
+public func replaceFile(
+    _ bytes: [UInt8], at path: String, if mayReplace: () -> Bool = { true }
+) throws(Problem) -> FileVersion? {
     var status = stat()
     let kept: mode_t? = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
-    try writeWhole(bytes, to: path, mode: kept, overwrites: true, isDurable: true)
+    return try writeWhole(bytes, to: path, mode: kept, overwrites: true, isDurable: true, if: mayReplace)
 }
 
-/// - Parameter mode: the file's permissions; nil: those that the process's mask leaves.
+/// - Parameters:
+///   - mode: the file's permissions; nil: those that the process's mask leaves.
+///   - mayWrite: asked before the renaming.
+/// - Returns: what was written; nil if it might not be.
 private func writeWhole(
-    _ bytes: [UInt8], to path: String, mode: mode_t?, overwrites: Bool, isDurable: Bool
-) throws(Problem) {
+    _ bytes: [UInt8], to path: String, mode: mode_t?, overwrites: Bool, isDurable: Bool,
+    if mayWrite: () -> Bool = { true }
+) throws(Problem) -> FileVersion? {
     let folder = try OpenFolder(containing: path)
     let part = temporaryName(for: path, ending: "part")
     // Until its permissions are set, nobody else may open it.
     let descriptor = folder.create(part, mode == nil ? 0o666 : 0o600)
     guard descriptor >= 0 else { throw unwritable(path, errno) }
+    defer { close(descriptor) }
     guard mode.map({ fchmod(descriptor, $0) == 0 }) ?? true, writeAll(bytes.span, to: descriptor),
-        !isDurable || fsync(descriptor) == 0,
-        folder.rename(part, of: descriptor, to: fileName(of: path), replacing: overwrites)
-    else {
-        let failure = unwritable(path, errno)
-        close(descriptor)
+        !isDurable || fsync(descriptor) == 0, let version = FileVersion(path, of: descriptor)
+    else { throw failure() }
+    guard mayWrite() else {
         folder.remove(part)
-        throw failure
+        return nil
     }
-    close(descriptor)
+    guard folder.rename(part, of: descriptor, to: fileName(of: path), replacing: overwrites) else { throw failure() }
+    return version
+
+    func failure() -> Problem {
+        let problem = unwritable(path, errno)
+        folder.remove(part)
+        return problem
+    }
 }
 
 /// Writes all bytes to a descriptor.

@@ -234,9 +234,9 @@ final class ConfigurationStore: Sendable {
     private func write(_ text: String, to path: String, isActive: Bool, replacing version: FileVersion?) throws -> Bool
     {
         let isWritten = try written.withLock { written in
-            guard FileVersion(path) == version else { return false }
-            try writeAtomically(text, to: path)
-            written = isActive ? FileVersion(path) : nil
+            let own = try writeAtomically(text, to: path, if: { FileVersion(path) == version })
+            guard let own else { return false }
+            written = isActive ? own : nil
             return true
         }
         // There may be a file to watch for the first time.

@@ -35,7 +35,7 @@ extension EndToEnd {
             return (pictures[0], pictures[1].changes(from: pictures[0], stray: 0.01))
         }
 
-        @Test(arguments: ["round-glasses", "santa-hat"])
+        @Test(arguments: ["sunglasses", "santa-hat"])
         func `masks on a mirrored picture are mirrored with the person`(mask: String) throws {
             let plain = try dressed(clip(), "{}", mask).mask
             let (bare, mirrored) = try dressed(clip(), "{\"mirror\": true}", mask)
@@ -54,12 +54,12 @@ extension EndToEnd {
         @Test func `a camera on its side is rotated upright, and its faces get masks`() throws {
             // A part of it that is not square, so that a missing rotation is noticed.
             let side = try clip("side.mkv", "crop=384:512:32:0,transpose=2")
-            let (picture, changed) = try dressed(side, "{\"rotate\": 90}", "round-glasses")
+            let (picture, changed) = try dressed(side, "{\"rotate\": 90}", "sunglasses")
             #expect((picture.width, picture.height) == (512, 384))
             // 288x384 in the middle of 512x384.
             let want = try last(clip(), "crop=384:512:32:0,scale=288:384:flags=bilinear,pad=512:384:112:0")
             #expect(picture.changes(from: want).count < want.width * want.height / 50)
-            let whole = try dressed(clip(), "{}", "round-glasses").mask
+            let whole = try dressed(clip(), "{}", "sunglasses").mask
             print("turned: \(changed), upright \(whole)")
             let (left, right) = ((whole.left - 32) * 3 / 4 + 112, (whole.right - 32) * 3 / 4 + 112)
             #expect(abs(changed.left - left) <= 4 && abs(changed.right - right) <= 4, "\(left) to \(right)")

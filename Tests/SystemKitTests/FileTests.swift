@@ -45,6 +45,23 @@ import Testing
         #expect(scratch.names() == ["file", longest])
     }
 
+    @Test func `what is edited while its replacement is written to the disk stays, and nothing is left behind`() throws
+    {
+        let path = try scratch.write("old", "file")
+        var parts: [String] = []
+        let refused = try replaceFile(Array("new".utf8), at: path) {
+            parts = scratch.names().filter { $0 != "file" }
+            return false
+        }
+        #expect(refused == nil && parts.count == 1)
+        #expect(try scratch.read("file") == Data("old".utf8) && scratch.names() == ["file"])
+        // Another edit right after the renaming is told from what was written.
+        let written = try replaceFile(Array("new".utf8), at: path)
+        #expect(written != nil && written == FileVersion(path))
+        try scratch.write("newer", "file")
+        #expect(written != FileVersion(path))
+    }
+
     @Test func `a folder that is moved is still reached`() throws {
         try scratch.makeFolder("a")
         let folder = try OpenFolder(containing: scratch.path("a/file"))
