@@ -37,10 +37,8 @@ package final class CameraController: Sendable {
     private let clock: PollClock
     private let wakeEvent: WakeEvent
     private let wake: WakeEvent
+    /// Locked for moments only, for the frame loop takes it: sources are opened and closed outside it.
     private let state = Mutex(State())
-    /// Whether a source is ready. The frame loop reads it without taking the lock; it is set and cleared with `state`
-    /// locked.
-    private let isReady = Atomic<Bool>(false)
     private let open: @Sendable (Target) throws -> any FrameSource & ~Copyable
     private let closing: @Sendable () -> Void
     private let failed: @Sendable (Problem) -> Void
@@ -82,16 +80,12 @@ package final class CameraController: Sendable {
             state.problem = nil
             if state.ready != nil { state.superseded = state.ready.take() }
             state.isServed = false
-            isReady.store(false, ordering: .releasing)
         }
         wakeEvent.signal()
     }
 
     /// Takes the source that is ready, if there is one.
-    package func takeSource() -> (any FrameSource & ~Copyable)? {
-        guard isReady.exchange(false, ordering: .acquiring) else { return nil }
-        return state.withLock { $0.ready.take() }
-    }
+    package func takeSource() -> (any FrameSource & ~Copyable)? { state.withLock { $0.ready.take() } }
 
     /// Takes back a source, to close it on the thread.
     /// - Parameters:
@@ -166,7 +160,6 @@ package final class CameraController: Sendable {
                     state.ready = fresh.take()
                     state.isServed = true
                     state.problem = nil
-                    isReady.store(true, ordering: .releasing)
                 }
                 // The request has changed meanwhile, so this source is closed.
                 guard fresh == nil else { continue }
