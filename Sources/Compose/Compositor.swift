@@ -119,6 +119,12 @@ public struct Compositor: ~Copyable {
         return isOnFaces
     }
 
+    /// Whether people other than the main one are blurred.
+    private var blursBystanders: Bool {
+        for mask in masks where mask.opacity > 0 && mask.bystanders != nil { return true }
+        return false
+    }
+
     /// Whether a background keeps only the main person, not everybody.
     private var showsMainPersonOnly: Bool {
         for mask in masks where mask.opacity > 0 {
@@ -272,7 +278,7 @@ public struct Compositor: ~Copyable {
     private mutating func drawBehindPeople(on canvas: inout Canvas, _ model: OutlineModel?, elapsed: Double) {
         findHeads(canvas.outline)
         let time = scene.time
-        if hidden.contains(.bystanders) {
+        if blursBystanders {
             canvas.outline.update(canvas.frame, model, showing: .allButOthers, heads: heads, at: time)
             canvas.blurBystanders()
         }

@@ -37,9 +37,22 @@ public struct FaceCover: ~Copyable {
         var double = 0
         /// Whether it need not be there: the tracker finally decided that it wasn't a face, or follows it elsewhere.
         var isBrief = false
+        /// Whether nothing is known of it since the picture was turned or away: then nothing is shown if it is the only
+        /// face.
+        var isUncertain = false
+        /// Whether it was the only face before a gap, so that whoever is found afterwards is that one, wherever it is.
+        var wasAlone = false
 
         /// Whether the face was not tracked in the frame before.
         var isNew: Bool { found == since }
+
+        /// Moves the places.
+        mutating func move(by map: Affine) {
+            let (center, half) = (map(rect.center), map.linear(Point(rect.width, rect.height) / 2))
+            let size = Point(abs(half.x), abs(half.y))
+            rect = Rect(x: center.x - size.x, y: center.y - size.y, width: 2 * size.x, height: 2 * size.y)
+            foundAt = map(foundAt)
+        }
 
         /// The area to cover at a time. It grows with each second, while somebody else is in front only for the first.
         func area(at time: Double) -> Rect {
@@ -67,8 +80,6 @@ public struct FaceCover: ~Copyable {
     private var last: Double?
     /// The last time at which a face was tracked or missing, or the frame wasn't fully searched yet; seconds.
     private var lastDoubt = 0.0
-    /// Whether faces were there when the picture was turned, or before a gap, and none was found since.
-    private var isDoubtful = false
     /// Whether the last frame was shown.
     private var wasShown = false
     /// When the first of the faces in the last frame was found; seconds.
@@ -90,6 +101,8 @@ public struct FaceCover: ~Copyable {
     private static let longTimeout = 10.0
     /// Seconds for which a face behind another one is taken to be there still.
     private static let longestBehind = 60.0
+    /// Seconds between two frames after which nobody need be where they were.
+    private static let maxGap = 2.0
     /// Seconds after which the only person is taken to have left if the face was lost inside the picture, where the
     /// person may still sit unseen. Until then the picture isn't shown.
     private static let aloneTimeout = 30.0
@@ -129,23 +142,48 @@ public struct FaceCover: ~Copyable {
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
-        clear()
-        isDoubtful = false
-    }
-
-    /// Forgets where faces are, but not that there are some: the picture is turned or mirrored now, or was away.
-    public mutating func forgetPlaces() {
-        isDoubtful = isDoubtful || !known.isEmpty || !missing.isEmpty
-        clear()
-    }
-
-    private mutating func clear() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
         motion = nil
         last = nil
         joined = 1
         lastOverflow = -.infinity
+    }
+
+    /// Moves all places to where they are in the searched frames from now on, which are rotated or mirrored otherwise.
+    /// - Parameter map: from the pixels of the frames before to those of the next ones: axes to axes, without scaling.
+    public mutating func movePlaces(by map: Affine) {
+        if let last { missAll(at: last) }
+        for i in missing.indices { missing[i].move(by: map) }
+        if map.a == 0 { size = (size.height, size.width) }
+    }
+
+    /// Goes on after a gap, such as of a camera that stalled, as if it had not been: whoever was there may still sit
+    /// there unseen, in the same place or in another.
+    /// - Parameters:
+    ///   - last: the time of the last frame before it, seconds.
+    ///   - time: of the first frame after it, seconds.
+    private mutating func resume(after last: Double, at time: Double) {
+        for i in missing.indices {
+            missing[i].since += time - last
+            missing[i].lastSeen += time - last
+        }
+        missAll(at: time)
+        if missing.count == 1 { missing[0].wasAlone = true }
+        (firstFace, lastDoubt) = (nil, time)
+        lastOverflow += time - last
+    }
+
+    /// Takes all known faces for missing ones until they are found again.
+    private mutating func missAll(at time: Double) {
+        for var face in known where missing.count < Self.maxCovers {
+            (face.since, face.lastSeen) = (time, time)
+            missing.append(face)
+        }
+        known.removeAll(keepingCapacity: true)
+        for i in missing.indices { missing[i].isUncertain = true }
+        // What differs now is not what people did.
+        motion = nil
     }
 
     /// Covers what masks can't, on the composed frame.
@@ -161,8 +199,8 @@ public struct FaceCover: ~Copyable {
         _ canvas: inout Canvas, faces: [Face], candidateHeads: [Rect], refuted: [Int], placement: Affine,
         hasSearchedAll: Bool, at time: Double
     ) -> Bool {
-        // After a gap, such as of a camera that stalled, somebody may still sit there unseen.
-        if last.map({ time < $0 || time > $0 + 2 }) ?? false { forgetPlaces() }
+        let isGap = last.map { time < $0 || time > $0 + Self.maxGap } ?? false
+        if let last, isGap { resume(after: last, at: time) }
         let isFirst = last == nil
         if isFirst { lastDoubt = time }
         last = time
@@ -175,7 +213,7 @@ public struct FaceCover: ~Copyable {
             joined = 1
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
-        wasShown = mayBeShown(faces, hasSearchedAll, isFirst: isFirst, at: time)
+        wasShown = mayBeShown(faces, hasSearchedAll, isFirst: isFirst || isGap, at: time)
         return wasShown
     }
 
@@ -189,12 +227,10 @@ public struct FaceCover: ~Copyable {
             let first = firstFace ?? time
             firstFace = first
             let mayEnter = !wasShown && !isFirst && time - first < Self.longestEntry
-            if mayEnter, isEntering(at: time) { return false }
-            isDoubtful = false
-            return true
+            return !(mayEnter && isEntering(at: time))
         }
-        if !missing.isEmpty { return !missing.contains { time - $0.since > Self.timeout } }
-        return time - lastDoubt >= (isDoubtful ? Self.aloneTimeout : Self.emptyTimeout)
+        if !missing.isEmpty { return !missing.contains { $0.isUncertain || time - $0.since > Self.timeout } }
+        return time - lastDoubt >= Self.emptyTimeout
     }
 
     /// The share of the frame that moved, 0 to 1.
@@ -232,7 +268,7 @@ public struct FaceCover: ~Copyable {
     ///   - luma: of the searched frame.
     ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
-        if size != (luma.width, luma.height) { clear() }
+        if size != (luma.width, luma.height) { reset() }
         size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)
@@ -291,8 +327,12 @@ public struct FaceCover: ~Copyable {
             if isBehind && time - lost.lastSeen < Self.longestBehind { missing[i].since = time }
         }
         missing.removeAll { lost in
-            let isBack = known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
-            let isOut = (lost.isBrief || Self.isLeaving(lost.rect, size)) && time - lost.since > Self.timeout
+            let isBack =
+                known.contains { $0.id == lost.id || Self.mayBe(lost, $0) }
+                || lost.wasAlone && !known.isEmpty
+            let isOut =
+                (lost.isBrief || !lost.isUncertain && Self.isLeaving(lost.rect, size))
+                && time - lost.since > Self.timeout
             return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
     }

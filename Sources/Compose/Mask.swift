@@ -35,16 +35,15 @@ public struct Mask: Sendable {
         if onLostFace == .cover { hidden.insert(.faces) }
         if bystanders != nil { hidden.insert(.bystanders) }
         if layers.contains(where: \.hidesRoom) { hidden.insert(.room) }
+        if layers.contains(where: \.hidesBystanders) { hidden.insert(.bystanders) }
         return hidden
     }
-    /// Whether another version of the mask hides something that this one doesn't hide, or hides the room better.
-    func hidesLess(than other: Mask) -> Bool {
-        // A promise is not enough: a stranger's mask may promise to hide faces, and draw a crown.
-        let coversFaces = layers.contains(where: \.hidesFaces) || !other.layers.contains(where: \.hidesFaces)
-        return !coversFaces || !hidden.isSuperset(of: other.hidden) || roomOpacity < other.roomOpacity
+    /// What the mask hides, and how well, unless it is transparent.
+    public var concealment: Concealment {
+        Concealment(
+            parts: hidden, coversFaces: layers.contains(where: \.hidesFaces),
+            roomOpacity: layers.filter(\.hidesRoom).map(\.style.opacity).max() ?? 0)
     }
-    /// The opacity of the layer that hides the room best, 0...1; 0 if there is none.
-    private var roomOpacity: Float { layers.filter(\.hidesRoom).map(\.style.opacity).max() ?? 0 }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?
     /// What to do when the face is lost.

@@ -475,7 +475,7 @@ struct LoadedMasks: Sendable {
             target.choices = selection.choices
             var mask = try library.load(selection.mask, for: target)
             if let before, let worn = before.mask, before.fileVersions != fileVersions || before.isHeldBack,
-                !named.contains(selection.mask), mask.hidesLess(than: worn)
+                !named.contains(selection.mask), mask.concealment.isLess(than: worn.concealment)
             {
                 throw HidesLess(mask: selection.mask)
             }

@@ -113,7 +113,7 @@ extension MaskLibrary {
                     options["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
-                if kind?.hidesRoom(layer) == true { hidden.insert(.room) }
+                if let kind { hidden.formUnion(kind.hiddenParts(layer)) }
                 for (name, option) in kind?.options(layer) ?? [:] {
                     (options[name], defaults[name]) = (option.option, option.defaultValue)
                 }

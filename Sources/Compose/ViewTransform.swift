@@ -37,6 +37,21 @@ public struct ViewTransform: Equatable, Sendable {
     /// Whether the picture is neither rotated nor mirrored.
     public var isUpright: Bool { rotation == .none && !isMirrored }
 
+    /// The map from a picture's pixels to those of the same picture, rotated and mirrored.
+    /// - Parameter size: of the picture before.
+    public func map(of size: FrameSize) -> Affine {
+        let (width, height) = (Float(size.width), Float(size.height))
+        let rotated =
+            switch rotation {
+            case .none: Affine.identity
+            case .quarter: Affine(a: 0, b: -1, c: 1, d: 0, tx: height, ty: 0)
+            case .half: Affine(a: -1, b: 0, c: 0, d: -1, tx: width, ty: height)
+            case .threeQuarters: Affine(a: 0, b: 1, c: -1, d: 0, tx: 0, ty: width)
+            }
+        guard isMirrored else { return rotated }
+        return Affine(a: -1, b: 0, c: 0, d: 1, tx: rotation.isAcross ? height : width, ty: 0).after(rotated)
+    }
+
     /// The cropped part of a picture that was rotated and mirrored, in pixels: on even pixels, so that chroma has the
     /// same place.
     public func part(of layout: FrameLayout) -> PixelRect {

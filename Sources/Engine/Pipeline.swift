@@ -24,6 +24,8 @@ package struct Pipeline: ~Copyable {
     package private(set) var gate: PrivacyGate
     package private(set) var cost = Cost()
     private var viewTransform = ViewTransform()
+    /// The size of the last frame, before it was rotated; nil before the first one.
+    private var sourceSize: FrameSize?
     /// The rotator; nil if the picture is neither rotated nor mirrored.
     private var rotator: Rotator?
     /// The zoom to the face; nil if it is off.
@@ -110,7 +112,9 @@ package struct Pipeline: ~Copyable {
             // All faces are in other places now, and may not be found there.
             isNew = true
             tracker.restart()
-            gate.forgetPlaces()
+            if let sourceSize, let back = viewTransform.map(of: sourceSize).inverse {
+                gate.movePlaces(by: new.map(of: sourceSize).after(back))
+            }
             rotator = nil
         }
         viewTransform = new
@@ -170,6 +174,7 @@ package struct Pipeline: ~Copyable {
     /// Tracks the faces of a frame and leaves the masked frame in `gate`. Each pose is drawn on the same frame that it
     /// was measured on.
     package mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) {
+        sourceSize = view.layout.size
         guard !viewTransform.isUpright else {
             process(upright: view, at: time, search, turned: 0)
             return

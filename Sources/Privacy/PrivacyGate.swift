@@ -87,9 +87,10 @@ public struct PrivacyGate: ~Copyable {
         forgetScene()
     }
 
-    /// Forgets where faces are in a picture that is turned or mirrored from now on, but not that there are some: turned
-    /// over, they may not be found. Does not change this picture.
-    public mutating func forgetPlaces() { cover.forgetPlaces() }
+    /// Moves what is known of hidden faces to where it is in a picture that is rotated or mirrored from now on: there,
+    /// they may not be found. Does not change this picture.
+    /// - Parameter map: from the pixels of the pictures searched so far to those of the next ones.
+    public mutating func movePlaces(by map: Affine) { cover.movePlaces(by: map) }
 
     /// Forgets where people are, because they will be in other places. Does not change this picture.
     public mutating func forgetScene() { composed.forgetScene() }

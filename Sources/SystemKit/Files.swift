@@ -186,6 +186,18 @@ public func nearestFolder(to path: String) -> String? {
     return folder.isEmpty ? nil : folder
 }
 
+/// The folders of the links among the parts of a path: where it comes to lead elsewhere if one of them is replaced.
+public func foldersOfLinks(in path: String) -> [String] {
+    var folders: [String] = []
+    var part = path
+    while !part.isEmpty {
+        let folder = parentFolder(of: part)
+        if linkTarget(of: part) != nil { folders.append(folder.isEmpty ? part.hasPrefix("/") ? "/" : "." : folder) }
+        part = folder
+    }
+    return folders
+}
+
 /// A file's identity, size and modification time, which show whether an editor changed or replaced it.
 public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
     /// The path as given.

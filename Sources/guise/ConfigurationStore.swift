@@ -96,14 +96,15 @@ final class ConfigurationStore: Sendable {
     private var ownFile: String? { paths.user.map { "\($0)/config.json" } }
 
     /// The folders of the file, of the one that it links to, and of the user's own; and the one in which the user's own
-    /// folder appears, if it doesn't exist yet.
+    /// folder appears, if it doesn't exist yet, and those of links that lead to it.
     private var watchedFolders: (files: [String], names: [String]) {
         let file = file
         let linked = file.flatMap { try? resolvedPath(of: $0) }
         let files = [file, linked, ownFile].compactMap { $0 }.map { path in
             path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         }
-        return (files, [paths.user.flatMap { nearestFolder(to: $0) }].compactMap { $0 })
+        let nearest = paths.user.flatMap { nearestFolder(to: $0) }
+        return (files, [nearest].compactMap { $0 } + [file, ownFile].compactMap { $0 }.flatMap(foldersOfLinks))
     }
 
     /// Whether the file was changed by others. What was written here is active, or was taken back since.
@@ -314,7 +315,10 @@ final class ConfigurationStore: Sendable {
     /// Puts on the masks of a list. Those of the list before that are not in it have been taken off by name.
     /// - Returns: the names of masks that stay because they hide something.
     private func select(_ wanted: [MaskSelection], insteadOf before: [MaskSelection]?) throws -> [String] {
-        let named = Set((before ?? []).map(\.mask)).subtracting(wanted.map(\.mask))
+        let named = Set(
+            (before ?? []).filter { old in
+                !wanted.contains { $0.mask == old.mask && $0.people == old.people }
+            }.map(\.mask))
         let (selections, kept) = masks.keepingHidingMasks(wanted, except: named)
         try masks.select(selections)
         return kept

@@ -11,11 +11,13 @@ struct HiddenState: Sendable {
     struct Content: Equatable {
         /// The worn masks that hide faces, bystanders or the room.
         var masks: [MaskSelection] = []
+        /// What they hid, as far as they were loaded, by their names.
+        var concealments: [String: Concealment] = [:]
         /// Whether the camera's picture was paused or frozen.
         var isPaused = false
 
-        /// The masks for the start of the next process: those that hid something stay on, below the others, and as
-        /// opaque as they were.
+        /// The masks for the start of the next process: those that hid something stay on, below the others, as opaque
+        /// as they were and with the same choices.
         /// - Parameters:
         ///   - wanted: the masks that it would start with.
         ///   - known: the names of all masks that can be read and hide something.
@@ -29,13 +31,24 @@ struct HiddenState: Sendable {
             let others = wanted.map { selection in
                 var selection = selection
                 // A configuration may name a mask twice, with two opacities.
-                if let opacity = masks.filter({ $0.mask == selection.mask }).map(\.opacity).max() {
-                    (selection.opacity, selection.personSlot) = (max(selection.opacity, opacity), nil)
+                for hiding in masks where hiding.mask == selection.mask {
+                    (selection.opacity, selection.personSlot) = (max(selection.opacity, hiding.opacity), nil)
+                    // One of them may say who is hidden.
+                    selection.choices.merge(hiding.choices) { $1 }
                 }
                 return selection
             }
             let missing = masks.map(\.mask).filter { !known.contains($0) }
             return (kept + others, kept.map(\.mask), missing)
+        }
+
+        /// The names of the masks that hide less now than they did: edited versions of them were not worn yet.
+        /// - Parameter loaded: the masks of the next process.
+        func hidingLess(_ loaded: [Mask]) -> [String] {
+            concealments.filter { name, before in
+                loaded.contains { $0.name == name }
+                    && !loaded.contains { $0.name == name && !$0.concealment.isLess(than: before) }
+            }.keys.sorted()
         }
     }
 
@@ -50,9 +63,13 @@ struct HiddenState: Sendable {
     func read() throws -> Content {
         guard let path, mayExist(path) else { return Content() }
         var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
-        let content = Content(
-            masks: try fields.masks(),
-            isPaused: try fields.bool("paused", default: false))
+        var content = Content(masks: try fields.masks(), isPaused: try fields.bool("paused", default: false))
+        for var entry in fields.has("concealments") ? try fields.objects("concealments") : [] {
+            content.concealments[try entry.string("mask")] = Concealment(
+                parts: HiddenParts(names: try entry.strings("parts", default: [])), coversFaces: try entry.bool("coversFaces", default: false),
+                roomOpacity: Float(try entry.number("roomOpacity", in: 0...1)))
+            try entry.finish()
+        }
         try fields.finish()
         return content
     }
@@ -62,7 +79,16 @@ struct HiddenState: Sendable {
     func write(_ content: Content) throws {
         guard let path else { return }
         guard content != Content() else { return remove() }
-        let json = JSON(["masks": JSON(content.masks.map(\.setting)), "paused": JSON(content.isPaused)])
+        let concealments = content.concealments.sorted { $0.key < $1.key }.map { name, concealment in
+            JSON([
+                "mask": JSON(name), "parts": JSON(concealment.parts.names),
+                "coversFaces": JSON(concealment.coversFaces), "roomOpacity": JSON(Double(concealment.roomOpacity)),
+            ])
+        }
+        let json = JSON([
+            "masks": JSON(content.masks.map(\.setting)), "concealments": JSON(concealments),
+            "paused": JSON(content.isPaused),
+        ])
         try writeAtomically(json.prettyText + "\n", to: path)
     }
 

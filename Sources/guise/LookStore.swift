@@ -131,15 +131,18 @@ final class LookStore: Sendable {
             throw RequestError(.notNow, "there is no folder for looks.json: neither HOME nor XDG_CONFIG_HOME is set")
         }
         try writing.withLock { _ in
-            let before = try content
-            var content = before
-            try body(&content)
-            guard content != before else { return }
-            try writeAtomically(JSON(content).prettyText + "\n", to: path)
-            let version = FileVersion(path)
-            state.withLock { state in
-                (state.content, state.version) = (content, version)
-                state.revision += 1
+            while true {
+                let (before, version) = try state.withLock { (try Self.read(&$0, path), $0.version) }
+                var content = before
+                try body(&content)
+                guard content != before else { return }
+                let text = JSON(content).prettyText + "\n"
+                // If the user's editor writes the file in the meantime, the change is made to its text.
+                guard let own = try writeAtomically(text, to: path, if: { FileVersion(path) == version }) else { continue }
+                return state.withLock { state in
+                    (state.content, state.version) = (content, own)
+                    state.revision += 1
+                }
             }
         }
     }

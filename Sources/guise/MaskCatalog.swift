@@ -71,7 +71,10 @@ final class MaskCatalog: Sendable {
         }
         let hiding = hiddenParts
         loader.select(
-            selections, hiding: selections.reduce([]) { $1.opacity > 0 ? $0.union(hiding($1.mask)) : $0 },
+            selections,
+            hiding: selections.filter { $0.opacity > 0 }.reduce([]) {
+                $0.union(hiding($1.mask)).union($1.partsHiddenByChoice)
+            },
             naming: named)
     }
 
@@ -101,7 +104,8 @@ final class MaskCatalog: Sendable {
         let hiding = hiddenParts
         let hidesRoom = selections.contains { hiding($0.mask).contains(.room) }
         let worn = loader.selections.filter {
-            !named.contains($0.mask) && !hiding($0.mask).subtracting(hidesRoom ? .room : []).isEmpty
+            let parts = hiding($0.mask).union($0.partsHiddenByChoice)
+            return !named.contains($0.mask) && !parts.subtracting(hidesRoom ? .room : []).isEmpty
         }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
         let others = selections.map { selection in
@@ -109,6 +113,9 @@ final class MaskCatalog: Sendable {
             // It neither fades nor leaves anybody.
             var selection = selection
             (selection.opacity, selection.personSlot) = (max(selection.opacity, shown.opacity), nil)
+            if hiding(shown.mask).union(shown.partsHiddenByChoice).contains(.bystanders) {
+                selection.people = shown.people
+            }
             return selection
         }
         return (kept + others, kept.map(\.mask))

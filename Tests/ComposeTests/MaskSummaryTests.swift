@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import TestSupport
 import Testing
 
 @testable import Compose
@@ -7,6 +8,16 @@ import Testing
 /// Summaries of masks that are not loaded.
 struct MaskSummaryTests {
     private let library = MaskLibrary(searchPaths: [masksFolder])
+
+    @Test func `a mask's folder with links to itself is followed by a bounded number of files`() throws {
+        let scratch = try ScratchFolder()
+        try scratch.shell("mkdir -p m/deep; touch m/mask.json m/deep/art.svg; for i in $(seq 60); do ln -s . m/l$i; done")
+        let versions = treeVersions(in: scratch.path("m"))
+        #expect(versions.count <= 1024)
+        for name in ["mask.json", "deep/art.svg"] {
+            #expect(versions.contains { $0.path == scratch.path("m/\(name)") })
+        }
+    }
 
     @Test func `every option of every mask has an allowed default`() throws {
         var count = 0

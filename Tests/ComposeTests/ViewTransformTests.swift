@@ -65,6 +65,10 @@ import TestSupport
                             case .threeQuarters: (y, right)
                             }
                         if isMirrored { u = size.0 - 1 - u }
+                        var transform = ViewTransform()
+                        (transform.rotation, transform.isMirrored) = (rotation, isMirrored)
+                        let place = transform.map(of: layout.size)(Point(Float(x) + 0.5, Float(y) + 0.5))
+                        #expect(place == Point(Float(u) + 0.5, Float(v) + 0.5))
                         let (a, b) = (before(x, y), after(u, v))
                         worst = max(worst, zip(a, b).map { abs($0 - $1) }.max() ?? 0)
                         if a[0] != b[0] { worst = 255 }

@@ -149,6 +149,7 @@ struct RequestTests {
         (#"{"request": "look", "name": "a", "action": "sav"}"#, .badValue, "did you mean 'save'?"),
         (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
+        (#"{"request": "snapshot", "path": "/a\u0000.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "camera", "action": "set", "control": "gain"}"#, .badValue, "'value' is missing"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),

@@ -590,11 +590,73 @@ import Track
         #expect(start.masks.map(\.mask) == ["blur", "crown", "pixelate"])
         #expect(start.masks.map(\.opacity) == [1, 1, 1])
         #expect(start.kept == ["blur"] && start.missing == ["veil"])
+        // What its user has chosen to hide, too.
+        var largest = MaskSelection("blur")
+        largest.people = "largest"
+        let others = HiddenState.Content(masks: [largest]).keeping([MaskSelection("blur")], known: ["blur"])
+        #expect(others.masks.map(\.people) == ["largest"])
         // A configuration may name it twice.
         var half = MaskSelection("pixelate")
         half.opacity = 0.5
         let twice = HiddenState.Content(masks: [half, MaskSelection("pixelate")])
         #expect(twice.keeping([faint], known: ["pixelate"]).masks.map(\.opacity) == [1])
+    }
+
+    @Test(arguments: [
+        #"{"version": 1, "layers": [{"kind": "effect", "mode": "sepia"}, {"kind": "background", "mode": "color"}]}"#,
+        // It still promises to hide faces.
+        """
+        {"version": 1, "onLostFace": "cover",
+         "layers": [{"kind": "effect", "mode": "sepia"}, {"kind": "background", "mode": "color"}]}
+        """,
+        // Others than the largest are shown.
+        """
+        {"version": 1, "onLostFace": "cover",
+         "layers": [{"kind": "anonymize", "mode": "blur"}, {"kind": "background", "mode": "color"}]}
+        """,
+    ])
+    func `a mask that hides less than when the last process ended is named`(edited: String) throws {
+        let fixture = try DaemonFixture()
+        let state = HiddenState(folder: fixture.scratch.path("run"))
+        let text = """
+            {"version": 1, "onLostFace": "cover", "layers": [
+                {"kind": "anonymize", "mode": "blur"}, {"kind": "background", "mode": "color", "people": "largest"}]}
+            """
+        try fixture.write(mask: "ac-cover", text)
+        _ = try fixture.ask(.mask(.wear(["ac-cover"])))
+        fixture.loader.start(log: { _ in })
+        defer { fixture.loader.close() }
+        waits { fixture.loader.masks.map(\.name) == ["ac-cover"] }
+        try fixture.daemon.saveChanges()
+        let hidden = try state.read()
+        let target = ArtTarget(FrameLayout(width: 64, height: 48, format: .i420))
+        func named() throws -> [String] {
+            let library = MaskLibrary(searchPaths: [fixture.scratch.path("config/guise/Masks")])
+            return hidden.hidingLess([try library.load("ac-cover", for: target)])
+        }
+        #expect(try named() == [])
+        try fixture.write(mask: "ac-cover", edited)
+        #expect(try named() == ["ac-cover"])
+        #expect(hidden.hidingLess([]) == [], "one that is not there is named elsewhere")
+    }
+
+    @Test func `who is hidden by a choice stays so until a request for the mask shows everybody`() throws {
+        let fixture = try DaemonFixture()
+        var people: [String?] { fixture.loader.selections.map(\.people) }
+        _ = try fixture.ask(.mask(.wear(["background-blur"])))
+        _ = try fixture.ask(.look(.look("everybody", .save)))
+        _ = try fixture.ask(.configuration(.set(mask: "background-blur", key: "people", value: "largest")))
+        #expect(people == ["largest"] && fixture.loader.hidden.contains(.bystanders))
+        _ = try fixture.ask(.history(.undo))
+        #expect(people == ["largest"])
+        _ = try fixture.ask(.look(.look("everybody", .wear)))
+        #expect(people == ["largest"])
+        _ = try fixture.ask(.mask(.clear))
+        #expect(people == ["largest"])
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["background-blur"])))
+        #expect(people == ["largest"])
+        _ = try fixture.ask(.configuration(.set(mask: "background-blur", key: "people", value: "all")))
+        #expect(people == ["all"])
     }
 
     @Test func `what hides, and a pause, are kept for the next process, whatever else can't be stored`() throws {

@@ -62,6 +62,14 @@ import Testing
         #expect(written != FileVersion(path))
     }
 
+    @Test func `the folders of links are those in which another link may come to lead elsewhere`() throws {
+        try scratch.shell("mkdir -p a/v1/sub b; ln -s v1 a/link; touch a/v1/sub/file; ln -s ../a/v1/sub/file b/file")
+        #expect(foldersOfLinks(in: scratch.path("a/v1/sub/file")).filter { $0.hasPrefix(scratch.path("")) } == [])
+        #expect(foldersOfLinks(in: scratch.path("a/link/sub/file")).first == scratch.path("a"))
+        #expect(foldersOfLinks(in: scratch.path("b/file")).first == scratch.path("b"))
+        #expect(foldersOfLinks(in: "none/none") == [] && foldersOfLinks(in: "") == [])
+    }
+
     @Test func `a folder that is moved is still reached`() throws {
         try scratch.makeFolder("a")
         let folder = try OpenFolder(containing: scratch.path("a/file"))

@@ -7,18 +7,29 @@ extension String {
     }
 }
 
-/// The versions of the files and folders in a mask's folder, itself first. Bounded: no real mask's art is nested
-/// deeper, or has more files.
-func treeVersions(in folder: String, recursionDepth: Int = 0) -> [FileVersion] {
+/// The levels of folders in a mask's folder that are looked at, and the most files and folders of all levels together:
+/// no real mask's art is nested deeper, or has more. Links may lead back to where they are.
+private let (maxDepth, maxVersions) = (3, 1024)
+
+/// The versions of the files and folders in a mask's folder, itself first.
+func treeVersions(in folder: String) -> [FileVersion] {
     guard let own = FileVersion(folder) else { return [] }
     var found = [own]
-    for name in entries(of: folder).prefix(256) {
-        guard let version = FileVersion("\(folder)/\(name)") else { continue }
-        if !version.isFolder {
-            found.append(version)
-        } else if recursionDepth < 3 {
-            found += treeVersions(in: version.path, recursionDepth: recursionDepth + 1)
+    var level = [own]
+    for depth in 0...maxDepth {
+        var next: [FileVersion] = []
+        for folder in level {
+            for name in found.count < maxVersions ? entries(of: folder.path) : [] {
+                guard found.count < maxVersions else { break }
+                guard let version = FileVersion("\(folder.path)/\(name)") else { continue }
+                if version.isFolder {
+                    guard depth < maxDepth else { continue }
+                    next.append(version)
+                }
+                found.append(version)
+            }
         }
+        level = next
     }
     return found
 }

@@ -31,7 +31,7 @@ public struct Canvas: ~Copyable {
     public var mayShowHands = true
     /// A copy of the frame, for what is drawn behind the people; nil until that is needed.
     var people: Frame?
-    /// Whether people other than the largest were blurred on this frame.
+    /// Whether people other than the largest were blurred or covered on this frame.
     public internal(set) var areBystandersHidden = false
     /// Whether a background was drawn on this frame that leaves nothing of the room visible, wherever people are not.
     public internal(set) var isRoomHidden = false

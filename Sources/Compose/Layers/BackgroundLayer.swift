@@ -7,7 +7,7 @@ import SystemKit
 extension LayerKind {
     static let background = LayerKind(
         "background", motion: [.repetition], options: BackgroundLayer.options, allowsBehind: false,
-        hidesRoom: BackgroundLayer.hidesRoom,
+        hiddenParts: BackgroundLayer.hiddenParts,
         onPicture: { try BackgroundLayer(&$0, $1) })
 }
 
@@ -49,12 +49,12 @@ struct BackgroundLayer: PictureLayer {
         }
     }
 
-    /// Whether a layer, by its description, leaves nothing of the room visible in any frame.
-    @Sendable fileprivate static func hidesRoom(_ layer: JSON) -> Bool {
-        guard layer["when"] == nil else { return false }
+    /// What a layer, by its description, leaves visible in no frame.
+    @Sendable fileprivate static func hiddenParts(_ layer: JSON) -> HiddenParts {
+        guard layer["when"] == nil else { return [] }
         return switch layer["mode"]?.string.flatMap(Mode.init) {
-        case .blur, .picture, .color: true
-        case .dim, .grey, nil: false
+        case .blur, .picture, .color: layer["people"]?.string == People.largest.rawValue ? [.room, .bystanders] : .room
+        case .dim, .grey, nil: []
         }
     }
 
@@ -191,6 +191,21 @@ struct BackgroundLayer: PictureLayer {
             canvas.clips.show(number, of: clip, like: canvas.frame.layout)
             canvas.backgrounds.draw(canvas.clips.picture, behind: &canvas.outline, onto: &canvas.frame)
         }
-        if hidesRoom { canvas.isRoomHidden = true }
+        guard hidesRoom else { return }
+        canvas.isRoomHidden = true
+        if people == .largest { canvas.areBystandersHidden = true }
+    }
+}
+
+extension MaskSelection {
+    /// The user's choice of who is not part of the background; nil: as the mask has it.
+    public var people: String? {
+        get { choices["people"] }
+        set { choices["people"] = newValue }
+    }
+
+    /// What the user's choices hide, if the mask hides the room.
+    public var partsHiddenByChoice: HiddenParts {
+        people == BackgroundLayer.People.largest.rawValue ? .bystanders : []
     }
 }

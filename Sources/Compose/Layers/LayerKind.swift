@@ -34,16 +34,16 @@ struct LayerKind: Sendable {
     let needsThings: Bool
     /// The keys of its art's paint that the layer has.
     let paint: Set<LayerStyle.PaintKey>
-    /// Whether a layer, by its description, leaves nothing of the room visible.
-    let hidesRoom: @Sendable (_ layer: JSON) -> Bool
+    /// What a layer hides, by its description.
+    let hiddenParts: @Sendable (_ layer: JSON) -> HiddenParts
     private let scope: Scope
 
     private init(
         _ name: String, _ scope: Scope, motion: Set<Motion.Key> = [], options: @escaping Options = { _ in [:] },
         allowsBehind: Bool = false, needsThings: Bool = false, paint: Set<LayerStyle.PaintKey> = [],
-        hidesRoom: @escaping @Sendable (_ layer: JSON) -> Bool = { _ in false }
+        hiddenParts: @escaping @Sendable (_ layer: JSON) -> HiddenParts = { _ in [] }
     ) {
-        self.hidesRoom = hidesRoom
+        self.hiddenParts = hiddenParts
         (self.name, self.scope, self.options, self.paint) = (name, scope, options, paint)
         (self.motion, self.allowsBehind, self.needsThings) = (motion, allowsBehind, needsThings)
     }
@@ -60,12 +60,12 @@ struct LayerKind: Sendable {
     init(
         _ name: String, motion: Set<Motion.Key> = [], options: @escaping Options = { _ in [:] },
         allowsBehind: Bool = true, needsThings: Bool = false,
-        hidesRoom: @escaping @Sendable (_ layer: JSON) -> Bool = { _ in false },
+        hiddenParts: @escaping @Sendable (_ layer: JSON) -> HiddenParts = { _ in [] },
         onPicture read: @escaping Reader<any PictureLayer>
     ) {
         self.init(
             name, .picture(read), motion: motion, options: options, allowsBehind: allowsBehind,
-            needsThings: needsThings, hidesRoom: hidesRoom)
+            needsThings: needsThings, hiddenParts: hiddenParts)
     }
 
     /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.

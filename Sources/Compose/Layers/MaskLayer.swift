@@ -42,6 +42,9 @@ public struct MaskLayer: Sendable {
     /// Whether the layer leaves nothing of the room visible, in every frame.
     var hidesRoom: Bool { style.when == nil && background?.hidesRoom ?? false }
 
+    /// Whether the layer leaves nobody visible but the person with the largest face, in every frame.
+    var hidesBystanders: Bool { hidesRoom && background?.keepsMainPersonOnly ?? false }
+
     /// Whether the layer makes all faces unrecognisable, in every frame.
     var hidesFaces: Bool {
         guard case .face(let layer) = content else { return false }

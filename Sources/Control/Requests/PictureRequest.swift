@@ -59,8 +59,8 @@ public enum PictureRequest: RequestGroup {
     private static func path(_ fields: inout Fields) throws -> String? {
         guard fields.has("path") else { return nil }
         let path = try fields.string("path")
-        // The path must not depend on the daemon's working directory.
-        guard path.hasPrefix("/") else {
+        // The path must not depend on the daemon's working directory, nor end early.
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             throw fields.wrong("path", "'\(brief(path))'", allowed: "an absolute path: /home/...")
         }
         return path

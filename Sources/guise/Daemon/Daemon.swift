@@ -152,10 +152,15 @@ final class Daemon: RequestResponder {
         by loader: MaskLoader, _ catalog: MaskCatalog, _ settings: LoopSettings
     ) -> HiddenState.Content {
         let hiding = catalog.hiddenParts
-        return HiddenState.Content(
-            // A surprise is for single people, so it hides nobody.
-            masks: loader.selections.filter { $0.personSlot == nil && $0.opacity > 0 && !hiding($0.mask).isEmpty },
-            isPaused: settings.isPaused || settings.isFrozen)
+        var content = HiddenState.Content(isPaused: settings.isPaused || settings.isFrozen)
+        // A surprise is for single people, so it hides nobody.
+        content.masks = loader.selections.filter {
+            $0.personSlot == nil && $0.opacity > 0 && !hiding($0.mask).isEmpty
+        }
+        for mask in loader.masks where content.masks.contains(where: { $0.mask == mask.name }) {
+            content.concealments[mask.name] = mask.concealment
+        }
+        return content
     }
 
     // MARK: - requests

@@ -150,6 +150,7 @@ enum Launcher {
         var hidden = try hiddenState.read()
         let wanted = try options.masks.isEmpty ? context.startMasks(looks) : options.masks.map { MaskSelection($0) }
         let loader = try context.maskLoader(keeping(&hidden, wanted, context), for: outputLayout)
+        pauseIfLessIsHidden(&hidden, by: loader)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: outputLayout)
 
         let mailbox = try Mailbox(firstSettings(plan, hidden, context))
@@ -271,6 +272,16 @@ enum Launcher {
             log("the picture stays paused, as it was when Guise ended; `guise resume` shows it")
         }
         return masks
+    }
+
+    /// Pauses the picture if a mask that is still there hides less than when the process before this one ended.
+    private static func pauseIfLessIsHidden(_ hidden: inout HiddenState.Content, by loader: MaskLoader) {
+        let names = hidden.hidingLess(loader.masks)
+        guard !names.isEmpty else { return }
+        hidden.isPaused = true
+        logWarning(
+            "the picture is paused: \(names.joined(separator: ", ")) would hide less than when Guise ended; put "
+                + "another mask on, or none, and run `guise resume`")
     }
 
     /// Opens the sinks. The first device determines the size and format of all, because other programs may have fixed
