@@ -66,7 +66,8 @@ struct HiddenState: Sendable {
         var content = Content(masks: try fields.masks(), isPaused: try fields.bool("paused", default: false))
         for var entry in fields.has("concealments") ? try fields.objects("concealments") : [] {
             content.concealments[try entry.string("mask")] = Concealment(
-                parts: HiddenParts(names: try entry.strings("parts", default: [])), coversFaces: try entry.bool("coversFaces", default: false),
+                parts: HiddenParts(names: try entry.strings("parts", default: [])),
+                coversFaces: try entry.bool("coversFaces", default: false),
                 roomOpacity: Float(try entry.number("roomOpacity", in: 0...1)))
             try entry.finish()
         }

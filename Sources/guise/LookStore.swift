@@ -138,7 +138,9 @@ final class LookStore: Sendable {
                 guard content != before else { return }
                 let text = JSON(content).prettyText + "\n"
                 // If the user's editor writes the file in the meantime, the change is made to its text.
-                guard let own = try writeAtomically(text, to: path, if: { FileVersion(path) == version }) else { continue }
+                guard let own = try writeAtomically(text, to: path, if: { FileVersion(path) == version }) else {
+                    continue
+                }
                 return state.withLock { state in
                     (state.content, state.version) = (content, own)
                     state.revision += 1

@@ -11,7 +11,8 @@ struct MaskSummaryTests {
 
     @Test func `a mask's folder with links to itself is followed by a bounded number of files`() throws {
         let scratch = try ScratchFolder()
-        try scratch.shell("mkdir -p m/deep; touch m/mask.json m/deep/art.svg; for i in $(seq 60); do ln -s . m/l$i; done")
+        try scratch.shell(
+            "mkdir -p m/deep; touch m/mask.json m/deep/art.svg; for i in $(seq 60); do ln -s . m/l$i; done")
         let versions = treeVersions(in: scratch.path("m"))
         #expect(versions.count <= 1024)
         for name in ["mask.json", "deep/art.svg"] {

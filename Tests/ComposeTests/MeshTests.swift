@@ -334,4 +334,59 @@ struct MeshTests {
             #expect(problem.description.contains("did you mean 'wool'"), "\(problem)")
         }
     }
+
+    // MARK: - light from all around
+
+    /// A floor of 4 x 4 head units, which is seen from above, and a wall on its middle line.
+    private static func corner(
+        _ finish: Material.Finish = Material.Finish(), opacity: Float = 1, size: Float = 4
+    ) -> [Submesh] {
+        let material = Material(color: [200, 0, 0], finish: finish, picture: nil, opacity: opacity)
+        var (floor, wall) = (
+            Shape.plane(width: size, height: size, columns: 40, rows: 40),
+            Shape.plane(width: size, height: 1, columns: 40, rows: 10)
+        )
+        floor.transform(AffineMap3D(turn: [-90, 0, 0]))
+        wall.transform(AffineMap3D(at: [0, -0.5, 0]))
+        return [floor, wall].map { Submesh(mesh: $0, material: material, surface: .doubleSided) }
+    }
+
+    /// The mean shade of vertices so far from the wall, where it is highest.
+    private static func shade(_ mesh: Mesh, from near: Float, to far: Float) -> Float {
+        let shades = mesh.vertices.filter { (near...far).contains(abs($0.position.z)) && abs($0.position.x) < 1.5 }
+            .map(\.shade)
+        return shades.reduce(0, +) / Float(shades.count)
+    }
+
+    @Test func `a surface is darker beside another one, but for what reflects, glows or is seen through`() {
+        let plain = AmbientOcclusion.darken(Self.corner())[0].mesh
+        let (beside, away) = (Self.shade(plain, from: 0.05, to: 0.15), Self.shade(plain, from: 0.8, to: 2))
+        print("shade beside a wall \(beside), away from it \(away)")
+        #expect(beside < 0.85 && beside > 0.5 && abs(away - 1) < 0.03)
+        var (metal, glow) = (Material.Finish(), Material.Finish())
+        (metal.metal, glow.glow) = (1, 1)
+        for submeshes in [Self.corner(metal), Self.corner(glow), Self.corner(opacity: 0.5)] {
+            #expect(AmbientOcclusion.darken(submeshes)[0].mesh.vertices.allSatisfy { $0.shade == 1 })
+        }
+    }
+
+    @Test func `vertices at one place have one shade, so that no seam is seen`() {
+        let material = Material(color: [200, 0, 0], finish: Material.Finish(), picture: nil, opacity: 1)
+        let cone = Shape.lathe([(0, -1, 1), (0.6, 0, 1), (1.2, 0.1, 1), (1.2, 0.2, 1)], around: 40)
+        let mesh = AmbientOcclusion.darken([Submesh(mesh: cone, material: material, surface: .closed)])[0].mesh
+        var shades: [SIMD3<Int32>: ClosedRange<Float>] = [:]
+        for vertex in mesh.vertices {
+            let place = SIMD3<Int32>((vertex.position * 1e3).rounded(.toNearestOrEven))
+            let known = shades[place] ?? vertex.shade...vertex.shade
+            shades[place] = min(known.lowerBound, vertex.shade)...max(known.upperBound, vertex.shade)
+        }
+        #expect(shades.count < mesh.vertices.count && shades.values.allSatisfy { $0.upperBound - $0.lowerBound < 0.01 })
+        #expect(mesh.vertices.contains { $0.shade < 0.9 })
+    }
+
+    @Test func `a mask whose parts are far too large is drawn as it is described`() {
+        let huge = Self.corner(size: 4000)
+        let mesh = AmbientOcclusion.darken(huge)[0].mesh
+        #expect(mesh.vertices.allSatisfy { $0.shade == 1 })
+    }
 }

@@ -55,7 +55,7 @@ struct MeshLayer: Layer {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
         }
         func needed(_ submeshes: [Submesh]) -> [Submesh] {
-            submeshes.map { $0.droppingLevels(above: context.target.eyeDistance) }
+            AmbientOcclusion.darken(submeshes).map { $0.droppingLevels(above: context.target.eyeDistance) }
         }
         let isHiding = try fields.bool("occluder", default: true)
         mesh = HeadMesh(
