@@ -57,6 +57,14 @@ public struct Mask: Sendable {
     public var revision = 0
 }
 
+extension HiddenParts {
+    /// What these masks together promise to hide.
+    init(hiddenBy masks: borrowing [Mask]) {
+        self = []
+        for i in masks.indices where masks[i].opacity > 0 { formUnion(masks[i].hidden) }
+    }
+}
+
 /// A group of people: every `of`-th person in order of arrival.
 public struct PersonSlot: Equatable, Sendable {
     /// Index of the group's first person in order of arrival, from 0.

@@ -196,16 +196,3 @@ struct BackgroundLayer: PictureLayer {
         if people == .largest { canvas.areBystandersHidden = true }
     }
 }
-
-extension MaskSelection {
-    /// The user's choice of who is not part of the background; nil: as the mask has it.
-    public var people: String? {
-        get { choices["people"] }
-        set { choices["people"] = newValue }
-    }
-
-    /// What the user's choices hide, if the mask hides the room.
-    public var partsHiddenByChoice: HiddenParts {
-        people == BackgroundLayer.People.largest.rawValue ? .bystanders : []
-    }
-}

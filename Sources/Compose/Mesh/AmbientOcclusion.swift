@@ -7,7 +7,7 @@ struct AmbientOcclusion {
     private static let cell: Float = 0.05
     /// The most cells of the grid. What is too far away to be in it hides nothing.
     private static let maxCells = 4 << 20
-    /// The most points by which triangles are found in it: more than three times those of any mask that comes with Guise.
+    /// The most points by which triangles are found in it: more than those of any mask that comes with Guise.
     private static let maxPoints = 4 << 20
     /// The distance, in head units, from which on a surface hides nothing.
     private static let reach: Float = 0.45

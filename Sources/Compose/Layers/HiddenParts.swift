@@ -21,12 +21,6 @@ public struct HiddenParts: OptionSet, Sendable {
 
     /// The parts of these names; others are ignored.
     public init(names: [String]) { self.init(Self.names.filter { names.contains($0.name) }.map(\.part)) }
-
-    /// What these masks together promise to hide.
-    init(hiddenBy masks: borrowing [Mask]) {
-        self = []
-        for i in masks.indices where masks[i].opacity > 0 { formUnion(masks[i].hidden) }
-    }
 }
 
 /// What a mask hides, and how well.
