@@ -385,8 +385,12 @@ struct MeshTests {
     }
 
     @Test func `a mask whose parts are far too large is drawn as it is described`() {
-        let huge = Self.corner(size: 4000)
-        let mesh = AmbientOcclusion.darken(huge)[0].mesh
-        #expect(mesh.vertices.allSatisfy { $0.shade == 1 })
+        for size in [400, 1e30] as [Float] {
+            let mesh = AmbientOcclusion.darken(Self.corner(size: size))[0].mesh
+            #expect(mesh.vertices.allSatisfy { $0.shade == 1 })
+        }
+        // Fur is in no cell, wherever it is.
+        let far = Self.corner(size: 1e30).map { Submesh(mesh: $0.mesh, material: $0.material, surface: .fur) }
+        #expect(AmbientOcclusion.darken(Self.corner() + far).count == 4)
     }
 }

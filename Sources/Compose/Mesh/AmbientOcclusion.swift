@@ -5,9 +5,9 @@ import Frames
 struct AmbientOcclusion {
     /// The side of a cell, in head units.
     private static let cell: Float = 0.05
-    /// The most cells of the grid. What is too far away to be in it hides nothing.
+    /// The most cells of the grid. Masks that would need more are drawn without occlusion.
     private static let maxCells = 4 << 20
-    /// The most points by which triangles are found in it: more than those of any mask that comes with Guise.
+    /// The most points by which triangles are found in it, so that no mask takes long.
     private static let maxPoints = 4 << 20
     /// The distance, in head units, from which on a surface hides nothing.
     private static let reach: Float = 0.45
@@ -42,9 +42,10 @@ struct AmbientOcclusion {
         let opaque = submeshes.filter { $0.surface != .fur && $0.material.opacity == 1 }
         guard let (low, high) = Self.bounds(opaque.map(\.mesh)) else { return nil }
         self.low = low - Self.cell
-        let extent = (high - low) / Self.cell
+        // A cell more at each side.
+        let extent = (high - low) / Self.cell + 3
         guard extent.x * extent.y * extent.z < Float(Self.maxCells) else { return nil }
-        counts = SIMD3(Int(extent.x) + 3, Int(extent.y) + 3, Int(extent.z) + 3)
+        counts = SIMD3(Int(extent.x), Int(extent.y), Int(extent.z))
         isOccupied = Array(repeating: false, count: counts.x * counts.y * counts.z)
         var points = 0
         for submesh in opaque {
@@ -84,10 +85,12 @@ struct AmbientOcclusion {
 
     /// The cell of a point; nil outside the grid.
     private func index(of point: SIMD3<Float>) -> Int? {
-        let cell = ((point - low) / Self.cell).rounded(.down)
-        let (x, y, z) = (Int(cell.x), Int(cell.y), Int(cell.z))
-        guard x >= 0, y >= 0, z >= 0, x < counts.x, y < counts.y, z < counts.z else { return nil }
-        return (z * counts.y + y) * counts.x + x
+        let cell = (point - low) / Self.cell
+        // Compared before the conversion, which traps on what is far away.
+        guard cell.x >= 0, cell.y >= 0, cell.z >= 0, cell.x < Float(counts.x), cell.y < Float(counts.y),
+            cell.z < Float(counts.z)
+        else { return nil }
+        return (Int(cell.z) * counts.y + Int(cell.y)) * counts.x + Int(cell.x)
     }
 
     /// The part of the light that each vertex loses, 0...`maxLoss`.
