@@ -273,8 +273,10 @@ enum Shape {
 /// "Optimized Spatial Hashing for Collision Detection of Deformable Objects", 2003). Others would do as well.
 private let hashFactors: [3 of UInt64] = [0x8da6_b343, 0xd816_3841, 0xcb1a_b31f]
 
-/// Value noise in space: random values at integer coordinates, smoothly interpolated; -1...1.
-func valueNoise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
+/// Value noise in space: random values at integer coordinates, smoothly interpolated; -1...1. Coordinates beyond a
+/// billion count as that, where a Float has no fractions any more.
+func valueNoise(_ place: SIMD3<Float>, seed: UInt64) -> Float {
+    let p = place.clamped(lowerBound: SIMD3(repeating: -1e9), upperBound: SIMD3(repeating: 1e9))
     let base = p.rounded(.down)
     let f = p - base
     let s = f * f * (SIMD3(repeating: 3) - f * 2)
