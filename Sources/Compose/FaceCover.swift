@@ -168,22 +168,27 @@ public struct FaceCover: ~Copyable {
             missing[i].since += time - last
             missing[i].lastSeen += time - last
         }
+        lastOverflow += time - last
         missAll(at: time)
         if missing.count == 1 { missing[0].wasAlone = true }
         (firstFace, lastDoubt) = (nil, time)
-        lastOverflow += time - last
     }
 
     /// Takes all known faces for missing ones until they are found again.
     private mutating func missAll(at time: Double) {
-        for var face in known where missing.count < Self.maxCovers {
+        for var face in known {
             (face.since, face.lastSeen) = (time, time)
-            missing.append(face)
+            miss(face, at: time)
         }
         known.removeAll(keepingCapacity: true)
         for i in missing.indices { missing[i].isUncertain = true }
         // What differs now is not what people did.
         motion = nil
+    }
+
+    /// Adds a missing face, or notes that there are too many to cover.
+    private mutating func miss(_ face: MissingFace, at time: Double) {
+        if missing.count < Self.maxCovers { missing.append(face) } else { lastOverflow = time }
     }
 
     /// Covers what masks can't, on the composed frame.
@@ -294,15 +299,12 @@ public struct FaceCover: ~Copyable {
             let face = faces.first { $0.id == old.id }
             let hasJumped = face.map { Self.hasJumped(old, to: $0) } ?? false
             guard face == nil || hasJumped else { continue }
-            guard missing.count < Self.maxCovers else {
-                lastOverflow = time
-                continue
-            }
-            missing.append(
+            miss(
                 MissingFace(
                     id: hasJumped ? Self.nobody : old.id, rect: old.rect, since: time, lastSeen: time,
                     double: old.double,
-                    isBrief: hasJumped || refuted.contains(old.id)))
+                    isBrief: hasJumped || refuted.contains(old.id)),
+                at: time)
         }
         swap(&known, &before)
         known.removeAll(keepingCapacity: true)

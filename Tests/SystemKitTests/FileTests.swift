@@ -55,7 +55,7 @@ import Testing
         }
         #expect(refused == nil && parts.count == 1)
         #expect(try scratch.read("file") == Data("old".utf8) && scratch.names() == ["file"])
-        // Another edit right after the renaming is told from what was written.
+        // Another edit right after the renaming has another version than what was written.
         let written = try replaceFile(Array("new".utf8), at: path)
         #expect(written != nil && written == FileVersion(path))
         try scratch.write("newer", "file")

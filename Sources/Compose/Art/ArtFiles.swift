@@ -18,16 +18,13 @@ func treeVersions(in folder: String) -> [FileVersion] {
     var level = [own]
     for depth in 0...maxDepth {
         var next: [FileVersion] = []
-        for folder in level {
-            for name in found.count < maxVersions ? entries(of: folder.path) : [] {
-                guard found.count < maxVersions else { break }
-                guard let version = FileVersion("\(folder.path)/\(name)") else { continue }
-                if version.isFolder {
-                    guard depth < maxDepth else { continue }
-                    next.append(version)
-                }
-                found.append(version)
+        for folder in level where found.count < maxVersions {
+            let versions = entries(of: folder.path).prefix(maxVersions).compactMap {
+                FileVersion("\(folder.path)/\($0)")
             }
+            let allowed = versions.filter { !$0.isFolder || depth < maxDepth }.prefix(maxVersions - found.count)
+            found += allowed
+            next += allowed.filter(\.isFolder)
         }
         level = next
     }

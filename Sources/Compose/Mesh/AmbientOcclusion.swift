@@ -130,10 +130,11 @@ struct AmbientOcclusion {
     private func smoothed(_ mesh: Mesh, _ values: [Float]) -> [Float] {
         var places: [SIMD3<Float>: Int] = [:]
         let joined = mesh.vertices.map { vertex in
-            let next = places.count
             let key = (vertex.position / (0.1 * Self.cell)).rounded(.toNearestOrAwayFromZero)
-            places[key, default: next] += 0
-            return places[key] ?? next
+            if let known = places[key] { return known }
+            let next = places.count
+            places[key] = next
+            return next
         }
         var means = [Float](repeating: 0, count: places.count)
         for i in joined.indices { means[joined[i]] = max(means[joined[i]], values[i]) }
