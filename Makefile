@@ -46,7 +46,7 @@ build-packages:
 # The tests are built in debug mode, with the compiler's checks and with warnings as errors; the program under test is
 # the release build. No test depends on timing, so that a busy machine fails none; the hour's limit only ends a hang.
 export GUISE_BINARY ?= $(CURDIR)/$(guise)
-run_tests = set -o pipefail; export GUISE_STRICT=1; swift build --build-tests || exit 1; code=0; \
+run_tests = set -o pipefail; export GUISE_STRICT=1; GUISE_BENCHMARKS=1 swift build --build-tests || exit 1; code=0; \
     timeout 3600 stdbuf -oL swift test --disable-xctest --skip-build $(1) $(ARGS) 2>&1 | \
     tee .build/$@.log | grep --line-buffered -v -e '^◇' -e '^✔ Test case' -e '^↳' || code=$$?; \
     Tests/report .build/$@.log && exit $$code

@@ -281,7 +281,10 @@ if Context.environment["GUISE_FUZZ"] == "1" {
 // parts of modules, and have their own build folder for that.
 if Context.environment["GUISE_BENCHMARKS"] == "1" {
     for target in package.targets where ["Track", "Outline"].contains(target.name) {
-        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-enable-testing"])]
+        target.swiftSettings =
+            (target.swiftSettings ?? []) + [
+                .unsafeFlags(["-enable-testing"], .when(configuration: .release))
+            ]
     }
     package.targets += [
         .executableTarget(

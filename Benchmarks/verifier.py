@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains and judges what tells faces from other things (Sources/Track/Detection.swift, `Evidence`).
+"""Trains and judges what tells faces from other things (Sources/Track/VerifierFeatures.swift).
 
     verifier.py DATA EVIDENCE...       e.g. verifier.py ../shared/data/faces open clips negatives
 
@@ -123,7 +123,7 @@ class Evidence:
         self.sources, self.kinds = np.array(self.sources), np.array(self.kinds)
 
 
-# --- The features, as Sources/Track/FacePattern.swift and Evidence have them ---
+# --- The features, as Sources/Track/FacePattern.swift and VerifierFeatures.swift have them ---
 
 def pattern(patches, cells=8, directions=8, floor=0.3, limit=1.2):
     """Histograms of gradient directions of each patch's left half, the mean with those of its mirror image."""
@@ -404,7 +404,7 @@ def quantile(values, weight, q):
 def write(w):
     # The constant goes with the windows; the pattern's share is 0 for a patch between both classes.
     names = "residual alt lbp worseEye betterEye size".split()
-    print("\nEvidence.logOdds:", ", ".join(f"{n} {v:.3f}" for n, v in zip(names, w)), f"constant {w[-1]:.3f}")
+    print("\nVerifierFeatures.logOdds:", ", ".join(f"{n} {v:.3f}" for n, v in zip(names, w)), f"constant {w[-1]:.3f}")
     table = w[6:-1] / 2                                                # for each of two mirrored cells
     unit = np.abs(table).max() / 127
     numbers = np.round(table / unit).astype(int)

@@ -29,7 +29,7 @@ import SystemKit
             throw Problem(.forbidden, "cannot write \(words[2])", fix: "name another file")
         }
         for path in words[4...] {
-            do { try search(path, every, &detector, model, patches) } catch { print("\(path)\tfailed") }
+            do { unsafe try search(path, every, &detector, model, patches) } catch { print("\(path)\tfailed") }
         }
         _ = unsafe fclose(patches)
     }
@@ -49,7 +49,7 @@ import SystemKit
             for size in isPhoto ? Tracker.photoSizes : [1] {
                 let tiles = ScanScheduler(
                     width: view.luma.width, height: view.luma.height, smallest: size * smallest,
-                    rolls: isPhoto ? Tracker.photoRolls : Tracker.rolls
+                    rolls: isPhoto ? Tracker.photoRolls : FrameSearch.rolls
                 ).tiles
                 for region in tiles {
                     detector.detect(view.luma, in: region)

@@ -25,13 +25,13 @@ import SystemKit
         var outline = OutlineTracker()
         var frame = Frame(FrameLayout(width: width, height: height, format: .yuyv))
         var seconds = 0.0
-        while fill(&frame, from: input) {
+        while unsafe fill(&frame, from: input) {
             let runs = outline.runs
             outline.update(frame, model, at: seconds)
             seconds += step
-            write([outline.runs == runs ? 0 : 1], to: output)
+            unsafe write([outline.runs == runs ? 0 : 1], to: output)
             unsafe fwrite(outline.mask.base, MemoryLayout<Float>.stride, DownsampledFrame.count, output)
-            write(outline.wholeMatte()[..<(width * height)], to: output)
+            unsafe write(outline.wholeMatte()[..<(width * height)], to: output)
         }
         _ = unsafe fclose(output)
     }

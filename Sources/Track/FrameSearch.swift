@@ -20,7 +20,7 @@ struct FrameSearch: ~Copyable {
     private var known: [Rect] = []
 
     /// The head tilts at which frames of clips and cameras are searched, degrees.
-    private static let rolls: [Float] = [0, 40, -40]
+    static let rolls: [Float] = [0, 40, -40]
     /// The tilts of somebody who lies, or of a camera that stands on its side or its head, degrees.
     private static let turnedRolls: [Float] = [90, -90, 180]
     /// Side of the smallest window searched for while faces must be hidden, pixels: that of a face 20 pixels wide.
