@@ -22,7 +22,9 @@ public struct Mask: Sendable {
         let promise =
             onLostFace == .cover && !layers.contains(where: \.hidesFaces)
             ? "faces that are found may stay visible; only an 'anonymize' layer without 'on' and 'when' always hides them"
-            : nil
+            : onLostFace != .cover && layers.contains(where: \.hidesFaces)
+                ? "faces that are lost or not found yet stay visible; add \"onLostFace\": \"cover\" to hide them too"
+                : nil
         return ([promise, bystanders?.warning] + layers.map(\.warning)).compactMap { $0 }.prefix(1).map {
             "the mask '\(name)' is incomplete: \($0)"
         }

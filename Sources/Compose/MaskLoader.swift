@@ -44,8 +44,8 @@ public final class MaskLoader: Sendable {
         var selections: [MaskSelection]
         /// The masks that requests have named since the thread last read the selections.
         var named: Set<String> = []
-        /// Selections that were replaced before they could be loaded, with what they hide, the oldest first.
-        var superseded: [(selections: [MaskSelection], hidden: HiddenParts)] = []
+        /// Requests that were followed by others before they could be loaded, the oldest first.
+        var superseded: [PendingSelections] = []
         /// The size of the frames to load masks for.
         var size: FrameSize
         /// The masks to use now.
@@ -61,8 +61,8 @@ public final class MaskLoader: Sendable {
         var worn: [MaskSelection]
         /// The number of calls of `select`.
         var requests = 0
-        /// The last request whose masks could not be loaded.
-        var refused: (request: Int, problem: any Error)?
+        /// The last requests whose masks could not be loaded.
+        var refused: [(request: Int, problem: any Error)] = []
         /// What is called once the masks of a request are loaded or refused, with the request's number.
         var waiting: [(request: Int, body: @Sendable ((any Error)?) -> Void)] = []
 
@@ -72,8 +72,17 @@ public final class MaskLoader: Sendable {
         }
     }
 
-    /// The most selections that one falls back to: nobody changes masks faster.
-    private static let maxSuperseded = 16
+    /// The selections of a request that are not loaded yet.
+    private struct PendingSelections {
+        let request: Int
+        var selections: [MaskSelection]
+        /// What they promise to hide.
+        let hidden: HiddenParts
+    }
+
+    /// The most requests that are kept apart until they are loaded, and refused ones that are remembered: nobody
+    /// changes masks faster.
+    private static let maxSuperseded = 64
 
     private let log: @Sendable (String) -> Void
     private let searchPaths: [String]
@@ -124,9 +133,11 @@ public final class MaskLoader: Sendable {
         _ selections: [MaskSelection], hiding hidden: HiddenParts = [], naming named: Set<String> = []
     ) {
         state.withLock { state in
-            if state.isLoading, state.superseded.count < Self.maxSuperseded {
+            if state.isLoading {
                 let before = HiddenParts(rawValue: requestedParts.load(ordering: .relaxed))
-                state.superseded.append((state.selections, before))
+                state.superseded.append(
+                    PendingSelections(request: state.requests, selections: state.selections, hidden: before))
+                if state.superseded.count > Self.maxSuperseded { state.superseded.removeFirst() }
             }
             (state.selections, state.isLoading) = (selections, true)
             state.requests += 1
@@ -145,7 +156,9 @@ public final class MaskLoader: Sendable {
     public func afterLoading(_ body: @escaping @Sendable ((any Error)?) -> Void) {
         let (isKnown, problem) = state.withLock { state -> (Bool, (any Error)?) in
             // The thread may have refused them before anybody asked.
-            if let refused = state.refused, refused.request == state.requests { return (true, refused.problem) }
+            if let refused = state.refused.last(where: { $0.request == state.requests }) {
+                return (true, refused.problem)
+            }
             guard state.mustLoad, state.isRunning, state.isOpen else { return (true, nil) }
             state.waiting.append((state.requests, body))
             return (false, nil)
@@ -247,7 +260,7 @@ public final class MaskLoader: Sendable {
             }
             // Frees megabytes here, outside the lock that the frame loop may wait for.
             _ = consume spent
-            guard isOpen else { return answer(request, nil) }
+            guard isOpen else { return answer({ $0 <= request }, nil) }
             // Watch before reading, so that no edit is missed in between. The included masks are known only after
             // reading.
             var folders = loaded.folders(for: selections)
@@ -262,18 +275,21 @@ public final class MaskLoader: Sendable {
             var fresh = loaded
             fresh.resize(to: size)
             let lines = fresh.load(selections, naming: named)
-            if let problem = fresh.loadError {
-                state.withLock { state in
-                    if selections != state.worn {
-                        // A selection before it, to which it falls back, may fail too.
-                        if state.refused?.request != request { state.refused = (request, problem) }
-                        if state.selections == selections { fallBack(&state) }
-                    } else if state.size == size {
-                        state.size = before.size
+            if let failed = fresh.failed, let problem = fresh.loadError {
+                let refused = state.withLock { state -> Int? in
+                    // What is worn fits frames of the size before.
+                    guard failed.isLoaded(in: state.worn), size != before.size else { return takeBack(failed, &state) }
+                    if state.size == size { state.size = before.size }
+                    return nil
+                }
+                if let refused {
+                    state.withLock { state in
+                        state.refused.append((refused, problem))
+                        if state.refused.count > Self.maxSuperseded { state.refused.removeFirst() }
                     }
+                    answer({ $0 == refused }, problem)
                 }
                 log("\(problem) (the current masks stay on)")
-                answer(request, problem)
                 continue
             }
             loaded = fresh
@@ -299,7 +315,7 @@ public final class MaskLoader: Sendable {
                 requestedParts.store(0, ordering: .releasing)
             }
             lines.forEach(log)
-            answer(request, nil)
+            answer({ $0 <= request }, nil)
             // Preload what may be selected next, mask by mask, until something else is requested.
             func isIdle() -> Bool {
                 state.withLock {
@@ -314,21 +330,57 @@ public final class MaskLoader: Sendable {
 }
 
 extension MaskLoader {
-    /// Tells those who wait for a request, or for one before it, what became of it.
-    private func answer(_ request: Int, _ problem: (any Error)?) {
+    /// Tells those who wait for these requests what became of them.
+    private func answer(_ isMeant: (_ request: Int) -> Bool, _ problem: (any Error)?) {
         let ended = state.withLock { state in
-            let ended = state.waiting.filter { $0.request <= request }
-            state.waiting.removeAll { $0.request <= request }
+            let ended = state.waiting.filter { isMeant($0.request) }
+            state.waiting.removeAll { isMeant($0.request) }
             return ended
         }
-        for waiting in ended { waiting.body(waiting.request == request ? problem : nil) }
+        for waiting in ended { waiting.body(problem) }
     }
 
-    /// Goes back from a selection that can't be loaded to the one before, which may not be loaded yet either.
-    private func fallBack(_ state: inout State) {
-        let earlier = state.superseded.popLast()
-        (state.selections, state.isLoading) = (earlier?.selections ?? state.worn, earlier != nil)
-        requestedParts.store((earlier?.hidden ?? []).rawValue, ordering: .releasing)
+    /// Takes back the request that has brought a mask which can't be loaded. What others have changed after it stays
+    /// requested: one that fails takes no other along.
+    /// - Returns: the request.
+    private func takeBack(_ failed: MaskSelection, _ state: inout State) -> Int? {
+        guard state.isLoading else { return nil }
+        let newest = PendingSelections(
+            request: state.requests, selections: state.selections,
+            hidden: HiddenParts(rawValue: requestedParts.load(ordering: .relaxed)))
+        var pending = state.superseded + [newest]
+        // Later requests may have taken it off already.
+        let index = pending.firstIndex { failed.isLoaded(in: $0.selections) } ?? pending.endIndex - 1
+        let refused = pending.remove(at: index)
+        let base = index > 0 ? pending[index - 1].selections : state.worn
+        for later in pending[index...].indices {
+            pending[later].selections = pending[later].selections.rebased(from: refused.selections, to: base)
+        }
+        let last = pending.popLast()
+        state.superseded = pending
+        (state.selections, state.isLoading) = (last?.selections ?? state.worn, last != nil)
+        requestedParts.store((last?.hidden ?? []).rawValue, ordering: .releasing)
+        return refused.request
+    }
+}
+
+extension [MaskSelection] {
+    /// The changes that have led from one list of masks to this one, made to another list.
+    func rebased(from before: [MaskSelection], to base: [MaskSelection]) -> [MaskSelection] {
+        var result = base.compactMap { selection -> MaskSelection? in
+            let (old, new) = (before.first { $0.mask == selection.mask }, first { $0.mask == selection.mask })
+            // What was neither there before nor now was taken off by the change that is left out.
+            guard old != nil || new != nil else { return selection }
+            return old == new ? selection : new
+        }
+        for (index, added) in enumerated()
+        where !before.contains(where: { $0.mask == added.mask }) && !result.contains(where: { $0.mask == added.mask }) {
+            let above = self[(index + 1)...].lazy.compactMap { next in
+                result.firstIndex { $0.mask == next.mask }
+            }.first
+            result.insert(added, at: above ?? result.endIndex)
+        }
+        return result
     }
 }
 
@@ -382,6 +434,9 @@ struct LoadedMasks: Sendable {
     /// The error of the first selected mask that was never valid; nil if a version of each is loaded, even if an older
     /// one.
     var loadError: (any Error)? { loaded.first { $0.mask == nil }?.problem }
+
+    /// The mask of `loadError`.
+    var failed: MaskSelection? { loaded.first { $0.mask == nil }?.selection }
 
     /// Has the next `load` load all masks for frames of another size.
     mutating func resize(to size: FrameSize) {
@@ -497,8 +552,9 @@ struct LoadedMasks: Sendable {
                 selection: selection, fileVersions: fileVersions, size: target.size, mask: mask, problem: nil)
         } catch {
             let words = "\(error)"
-            // Art for frames of another size doesn't fit.
-            var old = before?.size == target.size ? before?.mask : nil
+            // Art for frames of another size doesn't fit, nor does that of other options, which may hide more.
+            let fits = before?.size == target.size && before?.selection.choices == selection.choices
+            var old = fits ? before?.mask : nil
             if before?.problem.map({ "\($0)" }) != words {
                 lines.append(words + (old == nil ? "" : " (its last valid version stays on)"))
             }

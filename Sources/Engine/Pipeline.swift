@@ -41,8 +41,12 @@ package struct Pipeline: ~Copyable {
     /// Whether more is to be hidden now than when the picture was checked: by masks or a setting that came after the
     /// last frame.
     package var hidesTooLittle: Bool {
-        !gate.hidden.isSuperset(of: withPolicy(loader?.hidden ?? compositor.hidden))
+        let wanted = loader?.hidden ?? compositor.hidden
+        // The policy alone hides lost faces, and leaves those bare that a mask which comes now is to cover.
+        return !gate.hidden.isSuperset(of: withPolicy(wanted)) || !composedParts.isSuperset(of: wanted)
     }
+    /// What the masks of the composed picture hide by themselves, whatever the policy is.
+    private var composedParts: HiddenParts = []
     /// Whether a mask changes the picture even if there is no face.
     package var changesPictureWithoutFaces: Bool { compositor.changesPictureWithoutFaces }
     /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
@@ -232,7 +236,8 @@ package struct Pipeline: ~Copyable {
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         let placement = scaler?.map ?? .identity
         updateFacePlacements(placement)
-        let hidden = withPolicy(compositor.hidden)
+        composedParts = compositor.hidden
+        let hidden = withPolicy(composedParts)
         let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }

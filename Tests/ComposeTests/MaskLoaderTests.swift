@@ -152,6 +152,57 @@ private final class LogRecorder: Sendable {
         waits { loader.selections == [MaskSelection("hat")] && loader.hidden == [] }
     }
 
+    @Test func `of several requests before anything is loaded, only the one that brought a broken mask is taken back`()
+        throws
+    {
+        for name in ["hat", "bowler", "scarf"] { try make(name) }
+        try make("broken", art: "<rect")
+        let loader = try loader(["hat"])
+        // Each request is made to the list that the one before has left.
+        for names in [["bowler", "broken"], ["bowler", "broken", "scarf"], ["broken", "scarf"]] {
+            loader.select(names.map(MaskSelection.init))
+        }
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        #expect(next(loader, &seen).map(\.name) == ["hat", "scarf"])
+        waits { loader.selections.map(\.mask) == ["hat", "scarf"] }
+        #expect(log.lines.count == 1 && log.lines[0].contains("broken/a.svg"))
+    }
+
+    /// Lists of masks: before a request and after it, after a later one, and what the later one alone makes of the
+    /// first.
+    static let rebasedLists: [(base: String, before: String, now: String, expected: String)] = [
+        ("a", "a x", "a x b", "a b"), ("a", "a x", "a b x", "a b"), ("a b", "a b x", "b x", "b"),
+        ("a", "x", "x b", "a b"), ("a", "x", "b", "a b"), ("a b", "a x", "c a x", "c a b"), ("", "x", "", ""),
+    ]
+
+    @Test(arguments: rebasedLists)
+    func `what a later request has changed is left without what an earlier one has`(
+        base: String, before: String, now: String, expected: String
+    ) {
+        func list(_ names: String) -> [MaskSelection] { names.split(separator: " ").map { MaskSelection("\($0)") } }
+        #expect(list(now).rebased(from: list(before), to: list(base)) == list(expected))
+    }
+
+    @Test func `other options of a mask whose file has become invalid are refused, and nothing changes`() throws {
+        try make("hat")
+        let loader = try loader(["hat"])
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        try make("hat", art: "<rect")
+        waits { log.lines.contains { $0.contains("its last valid version stays on") } }
+        var changed = MaskSelection("hat")
+        changed.people = "largest"
+        let refused = Mutex<Bool?>(nil)
+        loader.select([changed], hiding: .bystanders)
+        loader.afterLoading { problem in refused.withLock { $0 = problem != nil } }
+        waits { refused.withLock { $0 } != nil }
+        #expect(refused.withLock { $0 } == true && loader.selections == [MaskSelection("hat")])
+        #expect(loader.masks.map(\.name) == ["hat"])
+        waits { loader.hidden == [] }
+    }
+
     private static let veil = """
         {"version": 1, "onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]}
         """

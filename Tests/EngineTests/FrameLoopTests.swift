@@ -218,9 +218,12 @@ import Testing
         #expect(capture.grays.isEmpty && capture.refusals.count == (isFrozen ? 1 : 0))
     }
 
-    @Test func `from the request for a hiding mask on, no picture is shown until it is loaded`() throws {
+    @Test(arguments: [nil, LostFacePolicy.show])
+    func `from the request for a hiding mask on, no picture is shown until it is loaded`(
+        whatever policy: LostFacePolicy?
+    ) throws {
         try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
-        let stage = try Stage()
+        let stage = try Stage { $0.onLostFace = policy }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
         _ = stage.camera(Script.frames(60, gray: 100))

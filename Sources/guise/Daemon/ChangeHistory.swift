@@ -32,6 +32,11 @@ final class ChangeHistory: Sendable {
         /// The time of the last change of the step, nanoseconds.
         var time: UInt64
         let earlier: Earlier
+
+        /// Whether going back changes anything: a mask that could not be loaded has changed nothing.
+        func changes(_ now: Snapshot) -> Bool {
+            if case .state(let earlier) = earlier { !earlier.isSame(as: now) } else { true }
+        }
     }
 
     fileprivate struct State {
@@ -75,7 +80,12 @@ final class ChangeHistory: Sendable {
 
     /// The names of the changes that `undo` and `redo` would undo and redo; nil for none.
     var names: HistoryNames {
-        state.withLock { HistoryNames(undo: $0.done.last?.name, redo: $0.undone.last?.name, revision: $0.revision) }
+        state.withLock { state in
+            let now = snapshot
+            return HistoryNames(
+                undo: state.done.last { $0.changes(now) }?.name, redo: state.undone.last { $0.changes(now) }?.name,
+                revision: state.revision)
+        }
     }
 
     /// Makes a change that can be taken back. A change that changes nothing leaves no step.

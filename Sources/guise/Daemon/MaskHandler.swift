@@ -59,16 +59,18 @@ struct MaskHandler {
                 continue
             }
             let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
-            let sameKind = selections.map(\.mask).filter {
-                !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
+            let sameKind = selections.filter {
+                !names.contains($0.mask) && !kinds.isDisjoint(with: summaries[$0.mask]?.kinds ?? [])
             }
             let isRoomHidden = hiding(name).contains(.room)
             let displaced = sameKind.filter { other in
-                let isBackground = kinds.contains(.background) && summaries[other]?.kinds.contains(.background) == true
-                return hiding(other).isDisjoint(
+                let isBackground =
+                    kinds.contains(.background) && summaries[other.mask]?.kinds.contains(.background) == true
+                // A choice hides somebody before it is loaded.
+                return hiding(other.mask).union(other.partsHiddenByChoice).isDisjoint(
                     with: isRoomHidden || isBackground ? [.faces, .bystanders] : [.faces, .bystanders, .room])
-            }
-            kept += sameKind.filter { !displaced.contains($0) && !kept.contains($0) }
+            }.map(\.mask)
+            kept += sameKind.map(\.mask).filter { !displaced.contains($0) && !kept.contains($0) }
             let index = selections.firstIndex { displaced.contains($0.mask) } ?? selections.endIndex
             selections.insert(masks.remembered(name), at: index)
             selections.removeAll { displaced.contains($0.mask) }
