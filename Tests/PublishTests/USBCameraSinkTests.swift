@@ -61,6 +61,8 @@ private final class Service {
     func refuse() { close(clinux_local_accept(listener)) }
 
     func hangUp() {
+        // A process that another test is just starting may have a copy of the descriptor.
+        shutdown(client, CInt(SHUT_RDWR))
         close(client)
         client = -1
     }
