@@ -43,7 +43,7 @@ extension EndToEnd {
                 // A link to the page that is already open would not reload it.
                 try browser.open("about:blank")
                 try browser.open(link)
-                try #require(browser.waits(for: "document.querySelector('#live').width"), "the picture comes")
+                try #require(browser.waits(for: "document.querySelector('#live').width"), "\(state())")
                 try #require(browser.waits(for: "document.querySelectorAll('[data-mask]').length > 40"))
                 try guise.reset()
                 // What keys and buttons do depends on what the page knows: the settings, and that the reset is over.
@@ -53,6 +53,13 @@ extension EndToEnd {
                         for: "!document.querySelector('#worn li') && document.querySelector('#panic-end').hidden"
                             + " && document.querySelector('#freeze').ariaPressed == 'false'"))
                 try browser.run(Self.eyes)
+            }
+
+            /// What the page says of its connection, and what Guise does, for a picture that does not come.
+            private func state() -> String {
+                let page = try? browser.run(
+                    "return [location.href, document.hidden, document.querySelector('#presence-text')?.textContent]")
+                return "no picture: \(page?.text ?? "the browser doesn't answer"); \(guise.running.said.suffix(500))"
             }
 
             /// Defines `look()`: the picture on the page as 64 x 36 pixels of red, green, blue. Scripts of other sites

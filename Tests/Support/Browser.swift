@@ -57,6 +57,9 @@ public final class Browser: @unchecked Sendable {
                 // The page is in the language of the browser.
                 "--accept-lang=en-US,en",
                 "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+                // In seconds: by default a process ends, the network's too, that a busy machine has not connected to
+                // the others after 15.
+                "--ipc-connection-timeout=3600",
                 "--user-data-dir=\(scratch.path("browser"))",
             ]
         let answer = try Self.send(
@@ -128,8 +131,15 @@ public final class Browser: @unchecked Sendable {
                 lookAgain();
             });
             """
-        return (try? run(script))?.value == .bool(true)
+        // A page that is loaded meanwhile, as after a link with a secret, ends the script with an error.
+        for _ in 0..<Self.maxLoads {
+            if let answer = try? run(script) { return answer.value == .bool(true) }
+        }
+        return false
     }
+
+    /// More than a page is loaded while something is waited for.
+    private static let maxLoads = 10
 
     /// Five minutes' worth if nothing delays them: what the page waits for may be slower on a busy machine than its
     /// timers are.
