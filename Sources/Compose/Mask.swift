@@ -19,12 +19,15 @@ public struct Mask: Sendable {
     public let layers: [MaskLayer]
     /// Faults that don't keep the mask from being drawn, for the user.
     public var warnings: [String] {
-        let promise =
-            onLostFace == .cover && !layers.contains(where: \.hidesFaces)
-            ? "faces that are found may stay visible; only an 'anonymize' layer without 'on' and 'when' always hides them"
-            : onLostFace != .cover && layers.contains(where: \.hidesFaces)
-                ? "faces that are lost or not found yet stay visible; add \"onLostFace\": \"cover\" to hide them too"
-                : nil
+        let promise: String? =
+            switch (hidden.contains(.faces), hidden.contains(.foundFaces)) {
+            case (true, false):
+                "faces that are found may stay visible; only an 'anonymize' layer without 'on' and 'when' always hides "
+                    + "them"
+            case (false, true):
+                "faces that are lost or not found yet stay visible; add \"onLostFace\": \"cover\" to hide them too"
+            default: nil
+            }
         return ([promise, bystanders?.warning] + layers.map(\.warning)).compactMap { $0 }.prefix(1).map {
             "the mask '\(name)' is incomplete: \($0)"
         }
@@ -35,6 +38,7 @@ public struct Mask: Sendable {
     public var hidden: HiddenParts {
         var hidden: HiddenParts = []
         if onLostFace == .cover { hidden.insert(.faces) }
+        if layers.contains(where: \.hidesFaces) { hidden.insert(.foundFaces) }
         if bystanders != nil { hidden.insert(.bystanders) }
         if layers.contains(where: \.hidesRoom) { hidden.insert(.room) }
         if layers.contains(where: \.hidesBystanders) { hidden.insert(.bystanders) }
@@ -42,9 +46,7 @@ public struct Mask: Sendable {
     }
     /// What the mask hides, and how well, unless it is transparent.
     public var concealment: Concealment {
-        Concealment(
-            parts: hidden, coversFaces: layers.contains(where: \.hidesFaces),
-            roomOpacity: layers.filter(\.hidesRoom).map(\.style.opacity).max() ?? 0)
+        Concealment(parts: hidden, roomBlur: layers.map(\.roomBlur).max() ?? 0)
     }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?

@@ -113,7 +113,7 @@ public final class MaskLoader: Sendable {
         wakeEvent = try WakeEvent()
         var loaded = LoadedMasks(searchPaths: searchPaths, target: target)
         let lines = loaded.load(selections)
-        if let problem = loaded.loadError { throw problem }
+        if let problem = loaded.failure?.problem { throw problem }
         lines.forEach(log)
         state = Mutex(
             State(selections: selections, size: loaded.set.size, fresh: loaded.set, worn: selections))
@@ -275,7 +275,7 @@ public final class MaskLoader: Sendable {
             var fresh = loaded
             fresh.resize(to: size)
             let lines = fresh.load(selections, naming: named)
-            if let failed = fresh.failed, let problem = fresh.loadError {
+            if let (failed, problem) = fresh.failure {
                 let refused = state.withLock { state -> Int? in
                     // What is worn fits frames of the size before.
                     guard failed.isLoaded(in: state.worn), size != before.size else { return takeBack(failed, &state) }
@@ -352,14 +352,17 @@ extension MaskLoader {
         // Later requests may have taken it off already.
         let index = pending.firstIndex { failed.isLoaded(in: $0.selections) } ?? pending.endIndex - 1
         let refused = pending.remove(at: index)
-        let base = index > 0 ? pending[index - 1].selections : state.worn
+        let base = index > 0 ? pending[index - 1] : nil
         for later in pending[index...].indices {
-            pending[later].selections = pending[later].selections.rebased(from: refused.selections, to: base)
+            pending[later].selections = pending[later].selections.rebased(
+                from: refused.selections, to: base?.selections ?? state.worn)
         }
         let last = pending.popLast()
         state.superseded = pending
         (state.selections, state.isLoading) = (last?.selections ?? state.worn, last != nil)
-        requestedParts.store((last?.hidden ?? []).rawValue, ordering: .releasing)
+        // What the refused request has taken off is requested again.
+        let hidden = (last?.hidden ?? []).union(base?.hidden ?? [])
+        requestedParts.store(hidden.rawValue, ordering: .releasing)
         return refused.request
     }
 }
@@ -431,12 +434,11 @@ struct LoadedMasks: Sendable {
 
     var selections: [MaskSelection] { loaded.map(\.selection) }
 
-    /// The error of the first selected mask that was never valid; nil if a version of each is loaded, even if an older
-    /// one.
-    var loadError: (any Error)? { loaded.first { $0.mask == nil }?.problem }
-
-    /// The mask of `loadError`.
-    var failed: MaskSelection? { loaded.first { $0.mask == nil }?.selection }
+    /// The first selected mask that was never valid, and its error; nil if a version of each is loaded, even if an
+    /// older one.
+    var failure: (mask: MaskSelection, problem: any Error)? {
+        loaded.first { $0.mask == nil }.flatMap { entry in entry.problem.map { (entry.selection, $0) } }
+    }
 
     /// Has the next `load` load all masks for frames of another size.
     mutating func resize(to size: FrameSize) {

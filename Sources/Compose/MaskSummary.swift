@@ -81,7 +81,7 @@ extension MaskLibrary {
             tags: json["tags"]?.elements.compactMap(\.string) ?? [],
             kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
             isFitForWork: json["fitForWork"]?.bool ?? false, options: found.options, defaults: found.defaults,
-            isPersonal: found.isPersonal, hidden: found.hidden, usesThings: family.usesThings)
+            isPersonal: found.isOnFaces && found.hidden.isEmpty, hidden: found.hidden, usesThings: family.usesThings)
     }
 
     /// Collects options from the descriptions of a mask and of the masks that it includes.
@@ -89,19 +89,14 @@ extension MaskLibrary {
         var options: [String: MaskOption] = [:]
         var defaults: [String: String] = [:]
         var kinds: Set<MaskKind> = []
-        var isPersonal = true
+        /// Whether all layers are drawn on faces.
+        var isOnFaces = true
         var hidden: HiddenParts = []
 
         mutating func collect(from description: JSON) {
             if let kind = description["kind"]?.string.flatMap(MaskKind.init) { kinds.insert(kind) }
-            if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
-                isPersonal = false
-                hidden.insert(.faces)
-            }
-            if description["bystanders"]?.value == .bool(true) {
-                isPersonal = false
-                hidden.insert(.bystanders)
-            }
+            if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue { hidden.insert(.faces) }
+            if description["bystanders"]?.value == .bool(true) { hidden.insert(.bystanders) }
             for layer in description["layers"]?.elements ?? [] {
                 let kind = layer["kind"]?.string.flatMap(LayerKind.named)
                 for key in ["tint", "color", "to"] {
@@ -117,7 +112,7 @@ extension MaskLibrary {
                 for (name, option) in kind?.options(layer) ?? [:] {
                     (options[name], defaults[name]) = (option.option, option.defaultValue)
                 }
-                if kind?.isOnFaces({ layer[$0] != nil }) == false { isPersonal = false }
+                if kind?.isOnFaces({ layer[$0] != nil }) == false { isOnFaces = false }
             }
         }
     }

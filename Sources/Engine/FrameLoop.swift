@@ -149,6 +149,7 @@ package struct FrameLoop: ~Copyable {
                 let wasShowing = isShowing
                 settings = update
                 if isShowing, !wasShowing { arrived = dependencies.clock.now() }
+                if settings.isPaused { forgetFaces() }
                 pipeline.faces = settings.faces
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.setView(settings.view)
@@ -313,6 +314,11 @@ package struct FrameLoop: ~Copyable {
         }
         forgetPicture()
         dependencies.cameraController.returnSource(ending, isReplaced ? nil : problem)
+        forgetFaces()
+    }
+
+    /// Reports no faces, while there is no picture of them.
+    private mutating func forgetFaces() {
         (loopStatus.faces, loopStatus.predicted, loopStatus.facePlacements) = (0, 0, FacePlacements())
     }
 

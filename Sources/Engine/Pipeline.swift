@@ -38,15 +38,13 @@ package struct Pipeline: ~Copyable {
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     package var isCovering: Bool { withPolicy(compositor.hidden).contains(.faces) }
-    /// Whether more is to be hidden now than when the picture was checked: by masks or a setting that came after the
-    /// last frame.
+    /// Whether more is to be hidden now than when the picture was checked: by masks, a setting or a crop that came
+    /// after the last frame.
     package var hidesTooLittle: Bool {
-        let wanted = loader?.hidden ?? compositor.hidden
-        // The policy alone hides lost faces, and leaves those bare that a mask which comes now is to cover.
-        return !gate.hidden.isSuperset(of: withPolicy(wanted)) || !composedParts.isSuperset(of: wanted)
+        !gate.hidden.isSuperset(of: withPolicy(loader?.hidden ?? compositor.hidden)) || any(viewTransform.crop .> crop)
     }
-    /// What the masks of the composed picture hide by themselves, whatever the policy is.
-    private var composedParts: HiddenParts = []
+    /// The crop of the composed picture, as `ViewTransform.crop`.
+    private var crop = SIMD4<Double>.zero
     /// Whether a mask changes the picture even if there is no face.
     package var changesPictureWithoutFaces: Bool { compositor.changesPictureWithoutFaces }
     /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
@@ -235,9 +233,9 @@ package struct Pipeline: ~Copyable {
         let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         let placement = scaler?.map ?? .identity
+        crop = viewTransform.crop
         updateFacePlacements(placement)
-        composedParts = compositor.hidden
-        let hidden = withPolicy(composedParts)
+        let hidden = withPolicy(compositor.hidden)
         let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }

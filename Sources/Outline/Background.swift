@@ -14,10 +14,14 @@ public enum Background: Sendable {
     case adjusted(gain: SIMD3<Float>, offset: SIMD3<Float>)
 
     /// Whether it hides the room. A blur counts at any radius; that of masks is at least 1.2 % of the picture's height.
-    public var hidesRoom: Bool {
+    public var hidesRoom: Bool { roomBlur > 0 }
+    /// The radius by which it blurs the room, relative to the picture's height; 1 if nothing of the room is left, and 0
+    /// if all of it is visible.
+    public var roomBlur: Float {
         switch self {
-        case .blur, .gradient, .picture: true
-        case .adjusted: false
+        case .blur(let radius): min(radius, 1)
+        case .gradient, .picture: 1
+        case .adjusted: 0
         }
     }
 }

@@ -49,14 +49,17 @@ public struct FileSink: FrameSink, ~Copyable {
     ///   - isPrivate: whether only this user may read the file.
     ///   - overwrites: whether to replace an existing file once this one is complete.
     ///   - texts: texts to embed in a PNG, as for `PNGText`; other files get none.
-    /// - Throws: `Problem` of kind `invalid` for an unknown extension, `exists` for a file that may not be replaced,
-    ///   `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or `system` if it cannot be
-    ///   written, `missing` if ffmpeg is not installed.
+    /// - Throws: `Problem` of kind `invalid` for an unknown extension, `unusable` for a folder, `exists` for a file that
+    ///   may not be replaced, `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or
+    ///   `system` if it cannot be written, `missing` if ffmpeg is not installed.
     public init(
         path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false,
         isPrivate: Bool = false, overwrites: Bool = false, texts: [(keyword: String, text: String)] = []
     ) throws(Problem) {
         guard let kind = Kind(path: path) else {
+            if isFolder(path) {
+                throw Problem(.unusable, "cannot write \(path): it is a folder", fix: "name a file in it")
+            }
             throw Problem(
                 .invalid, "cannot write \(path): the file name has no supported extension",
                 fix: "use one of \(Kind.known)")
@@ -217,6 +220,10 @@ public struct FileSink: FrameSink, ~Copyable {
         descriptor = created
         return true
     }
+
+    /// Whether the extension of a path is that of a format with a single picture: of several frames, the first one is
+    /// kept.
+    public static func isPhoto(_ path: String) -> Bool { Kind(path: path)?.isPhoto ?? false }
 
     /// Whether the file contains a picture.
     private var hasPicture: Bool { runSucceeds(Self.reading + ["-frames:v", "1", "-f", "null", "-"]) }

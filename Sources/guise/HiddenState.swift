@@ -65,10 +65,13 @@ struct HiddenState: Sendable {
         var fields = try Fields(try JSON(contents(of: path), file: path), file: path)
         var content = Content(masks: try fields.masks(), isPaused: try fields.bool("paused", default: false))
         for var entry in fields.has("concealments") ? try fields.objects("concealments") : [] {
-            content.concealments[try entry.string("mask")] = Concealment(
+            var concealment = Concealment(
                 parts: HiddenParts(names: try entry.strings("parts", default: [])),
-                coversFaces: try entry.bool("coversFaces", default: false),
-                roomOpacity: Float(try entry.number("roomOpacity", in: 0...1)))
+                roomBlur: Float(try entry.number("roomBlur", in: 0...1, default: 0)))
+            // Written by earlier versions: Guise may be upgraded during a call.
+            if try entry.bool("coversFaces", default: false) { concealment.parts.insert(.foundFaces) }
+            _ = try entry.number("roomOpacity", in: 0...1, default: 0)
+            content.concealments[try entry.string("mask")] = concealment
             try entry.finish()
         }
         try fields.finish()
@@ -83,7 +86,7 @@ struct HiddenState: Sendable {
         let concealments = content.concealments.sorted { $0.key < $1.key }.map { name, concealment in
             JSON([
                 "mask": JSON(name), "parts": JSON(concealment.parts.names),
-                "coversFaces": JSON(concealment.coversFaces), "roomOpacity": JSON(Double(concealment.roomOpacity)),
+                "roomBlur": JSON(Double(concealment.roomBlur)),
             ])
         }
         let json = JSON([

@@ -97,7 +97,7 @@ final class MaskCatalog: Sendable {
     /// face, bystander or room is shown unless a request names the mask that hides it. A mask that hides the room gives
     /// way to another one that does.
     /// - Parameter named: masks that the request names, so that they may go.
-    /// - Returns: the masks, and the names of those that stayed.
+    /// - Returns: the masks, and the names of those that stayed, or stayed as opaque or with the people whom they hide.
     func keepingHidingMasks(
         _ selections: [MaskSelection], except named: Set<String> = []
     ) -> (selections: [MaskSelection], kept: [String]) {
@@ -118,6 +118,7 @@ final class MaskCatalog: Sendable {
             }
             return selection
         }
-        return (kept + others, kept.map(\.mask))
+        let changed = zip(selections, others).filter { ($0.opacity, $0.people) != ($1.opacity, $1.people) }
+        return (kept + others, kept.map(\.mask) + changed.map(\.1.mask))
     }
 }

@@ -143,7 +143,8 @@ private final class LogRecorder: Sendable {
         var seen = 0
         #expect(next(loader, &seen).map(\.name) == ["hat", "veil"])
         waits { loader.selections.map(\.mask) == ["hat", "veil"] }
-        #expect(loader.hidden == .faces && log.lines.count == 1 && log.lines[0].contains("broken/a.svg"))
+        #expect(
+            loader.hidden == [.faces, .foundFaces] && log.lines.count == 1 && log.lines[0].contains("broken/a.svg"))
         loader.select([MaskSelection("hat")])
         _ = next(loader, &seen)
         waits { loader.hidden == [] }
@@ -241,7 +242,8 @@ private final class LogRecorder: Sendable {
         try put(bare, at: "\(folder)/veil")
         waits { log.lines.count == 1 }
         #expect(log.lines[0].contains("hide less") && log.lines[0].contains("`guise wear veil`"), "\(log.lines)")
-        #expect(loader.update(since: &seen) == nil && loader.hidden == .faces && loader.masks[0].revision == worn)
+        #expect(loader.update(since: &seen) == nil && loader.masks[0].revision == worn)
+        #expect(loader.hidden == [.faces, .foundFaces])
         // Whatever else is selected.
         loader.select(["veil", "hat"].map(MaskSelection.init), hiding: .faces)
         let both = next(loader, &seen)
@@ -254,12 +256,12 @@ private final class LogRecorder: Sendable {
         loader.select(["veil", "hat"].map(MaskSelection.init), hiding: .faces, naming: ["veil"])
         let named = next(loader, &seen)
         #expect(named.map(\.name) == ["veil", "hat"] && named[0].revision > worn)
-        #expect(named[0].layers.allSatisfy { !$0.hidesFaces })
+        #expect(!named[0].hidden.contains(.foundFaces))
         waits { log.lines.last?.contains("was reloaded") == true }
         // The name counted for that version only.
         try put(Self.veil, at: "\(folder)/veil")
         let again = next(loader, &seen)
-        #expect(again[0].hidden == .faces && again[0].revision > named[0].revision)
+        #expect(again[0].hidden == [.faces, .foundFaces] && again[0].revision > named[0].revision)
         try put(bare, at: "\(folder)/veil")
         waits { log.lines.last?.contains("hide less") == true }
         #expect(loader.update(since: &seen) == nil && loader.masks[0].revision == again[0].revision)
@@ -273,11 +275,53 @@ private final class LogRecorder: Sendable {
         defer { loader.close() }
         var seen = 0
         try put(Self.veil, at: "Masks/veil")
-        #expect(next(loader, &seen)[0].hidden == .faces)
+        #expect(next(loader, &seen)[0].hidden == [.faces, .foundFaces])
         try put(Self.veil.replacing("pixelate", with: "blur"), at: "Masks/veil")
-        #expect(next(loader, &seen)[0].hidden == .faces)
+        #expect(next(loader, &seen)[0].hidden == [.faces, .foundFaces])
         waits { log.lines.count == 2 }
         #expect(log.lines.allSatisfy { $0.contains("was reloaded") }, "\(log.lines)")
+    }
+
+    /// Keys of a mask's description, and what it hides.
+    private static let concealing: [(keys: String, hidden: HiddenParts)] = [
+        (#""layers": [{"kind": "anonymize", "mode": "blur"}]"#, .foundFaces),
+        (#""layers": [{"kind": "anonymize", "mode": "block", "on": "every"}]"#, .foundFaces),
+        (#""onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]"#, [.faces, .foundFaces]),
+        (#""onLostFace": "cover", "layers": [{"kind": "effect", "mode": "grey"}]"#, .faces),
+        (#""layers": [{"kind": "anonymize", "mode": "blur", "on": "largest"}]"#, []),
+        (#""layers": [{"kind": "anonymize", "mode": "blur", "when": "mouth open"}]"#, []),
+        (#""layers": [{"kind": "anonymize", "mode": "block", "shape": "bar"}]"#, []),
+        (#""layers": [{"kind": "anonymize", "mode": "negative"}]"#, []),
+        (#""layers": [{"kind": "background", "mode": "blur", "people": "largest"}]"#, [.room, .bystanders]),
+        (#""layers": [{"kind": "background", "mode": "dim"}]"#, []),
+    ]
+
+    @Test(arguments: concealing)
+    func `a mask hides what its description promises before it is loaded`(keys: String, hidden: HiddenParts) throws {
+        try scratch.makeFolder("Masks")
+        try put("{\"version\": 1, \(keys)}", at: "Masks/veil")
+        let summary = MaskLibrary(searchPaths: [scratch.path("Masks")]).summary(of: "veil")
+        #expect(try loader(["veil"]).masks[0].hidden == hidden && summary?.hidden == hidden)
+    }
+
+    @Test func `a background that comes to blur the room less is worn once a request names it`() throws {
+        func blur(_ strength: Double) -> String {
+            #"{"version": 1, "layers": [{"kind": "background", "mode": "blur", "strength": \#(strength)}]}"#
+        }
+        try scratch.makeFolder("Masks")
+        try put(blur(0.5), at: "Masks/room")
+        let loader = try loader(["room"])
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        try put(blur(1), at: "Masks/room")
+        let stronger = next(loader, &seen)[0].revision
+        try put(blur(0.9), at: "Masks/room")
+        waits { log.lines.last?.contains("hide less") == true }
+        #expect(loader.masks[0].revision == stronger)
+        // A picture leaves nothing of it.
+        try put(#"{"version": 1, "layers": [{"kind": "background", "mode": "color"}]}"#, at: "Masks/room")
+        #expect(next(loader, &seen)[0].revision > stronger)
     }
 
     @Test func `masks are loaded for another size together, and stay if one of them can't be`() throws {

@@ -182,10 +182,10 @@ import Testing
     }
 
     /// What makes faces hidden while a picture stands still.
-    enum Hiding: CaseIterable { case mask, setting }
+    enum Hiding: CaseIterable { case mask, setting, crop }
 
     @Test(arguments: Hiding.allCases, [false, true])
-    func `a picture that stands still is not shown any more once faces are to be hidden`(
+    func `a picture that stands still is not shown any more once more of it is to be hidden`(
         by hiding: Hiding, isFrozen: Bool
     ) throws {
         try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
@@ -205,6 +205,7 @@ import Testing
             switch hiding {
             case .mask: loader.select([MaskSelection("hiding")])
             case .setting: mailbox.change { $0.onLostFace = .cover }
+            case .crop: mailbox.change { $0.view.crop[2] = 0.2 }
             }
         }
         // The loader's thread has no simulated clock, so the loop waits for it.
@@ -232,7 +233,7 @@ import Testing
             searchPaths: [scratch.path("Masks")], target: ArtTarget(Stage.layout), selections: []
         ) { _ in }
         let (log, capture, mailbox) = (stage.sink(), FakeCapture(), stage.mailbox)
-        stage.at(0.51) { loader.select([MaskSelection("hiding")], hiding: .faces) }
+        stage.at(0.51) { loader.select([MaskSelection("hiding")], hiding: [.faces, .foundFaces]) }
         stage.at(0.7) { mailbox.requestCapture(capture) }
         stage.at(1.01) { loader.select([], hiding: []) }
         stage.end(at: 1.5)
@@ -260,6 +261,7 @@ import Testing
         stage.at(0.51) { mailbox.change { $0.isFrozen = true } }
         stage.at(0.7) { mailbox.change { $0.view.zoom = .face } }
         stage.at(0.9) { mailbox.change { $0.view.isMirrored = true } }
+        stage.at(1) { mailbox.change { $0.view.crop = .zero } }
         stage.at(1.1) { mailbox.requestCapture(capture) }
         stage.end(at: 1.5)
         try stage.run([log])

@@ -48,6 +48,23 @@ import Track
 
     private func moment(_ number: Int) -> FrameTime { FrameTime(number: number, seconds: Double(number) / 30) }
 
+    @Test(arguments: [nil, LostFacePolicy.show, .cover], ["", "\"onLostFace\": \"cover\", "])
+    func `a picture is too bare for a mask that makes faces unrecognisable, whatever lost faces were promised`(
+        policy: LostFacePolicy?, worn: String
+    ) throws {
+        try scratch.makeBrightMask("bright", worn)
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: [MaskSelection("bright")]
+        ) { _ in }
+        var pipeline = Pipeline(tracker: try Stage.tracker(landmarks: false), loader: loader, output: Self.canvas)
+        pipeline.onLostFace = policy
+        pipeline.process(flat(100).view, at: moment(0))
+        let before = pipeline.hidesTooLittle
+        loader.select(["bright", "veil"].map(MaskSelection.init), hiding: [.faces, .foundFaces])
+        let after = pipeline.hidesTooLittle
+        #expect(!before && after)
+    }
+
     // MARK: - Layouts
 
     @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])

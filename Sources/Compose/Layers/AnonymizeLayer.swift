@@ -4,7 +4,8 @@ import SystemKit
 import Track
 
 extension LayerKind {
-    static let anonymize = LayerKind("anonymize", onFaces: { try AnonymizeLayer(&$0, $1) })
+    static let anonymize = LayerKind(
+        "anonymize", hiddenParts: AnonymizeLayer.hiddenParts, onFaces: { try AnonymizeLayer(&$0, $1) })
 }
 
 /// A layer that hides or inverts a face: pixelation, blur, block, negative. All but the negative are for privacy: they
@@ -18,7 +19,17 @@ struct AnonymizeLayer: Layer {
         case bar
     }
 
-    var hidesFace: Bool { mode != .negative && shape != .bar }
+    var hidesFace: Bool { Self.hidesFace(mode, shape) }
+
+    private static func hidesFace(_ mode: Mode, _ shape: Shape) -> Bool { mode != .negative && shape != .bar }
+
+    /// What a layer, by its description, hides of all faces and in every frame.
+    @Sendable fileprivate static func hiddenParts(_ layer: JSON) -> HiddenParts {
+        guard let mode = layer["mode"]?.string.flatMap(Mode.init), layer["when"] == nil,
+            layer["on"]?.string ?? "every" == "every"
+        else { return [] }
+        return hidesFace(mode, layer["shape"]?.string.flatMap(Shape.init) ?? .ellipse) ? .foundFaces : []
+    }
 
     let mode: Mode
     let shape: Shape

@@ -31,7 +31,7 @@ struct BackgroundLayer: PictureLayer {
     private let warning: String?
 
     var background: BackgroundRole? {
-        BackgroundRole(keepsMainPersonOnly: people == .largest, hidesRoom: hidesRoom, warning: warning)
+        BackgroundRole(keepsMainPersonOnly: people == .largest, roomBlur: roomBlur, warning: warning)
     }
 
     private enum Content: Sendable {
@@ -41,11 +41,11 @@ struct BackgroundLayer: PictureLayer {
         case clip(BackgroundClip)
     }
 
-    /// Whether it hides the room.
-    private var hidesRoom: Bool {
+    /// The radius by which it blurs the room, relative to the picture's height, as `Background.roomBlur`.
+    private var roomBlur: Float {
         switch content {
-        case .backgrounds(let backgrounds): backgrounds[0].hidesRoom
-        case .clip: true
+        case .backgrounds(let backgrounds): backgrounds[0].roomBlur
+        case .clip: 1
         }
     }
 
@@ -191,7 +191,7 @@ struct BackgroundLayer: PictureLayer {
             canvas.clips.show(number, of: clip, like: canvas.frame.layout)
             canvas.backgrounds.draw(canvas.clips.picture, behind: &canvas.outline, onto: &canvas.frame)
         }
-        guard hidesRoom else { return }
+        guard roomBlur > 0 else { return }
         canvas.isRoomHidden = true
         if people == .largest { canvas.areBystandersHidden = true }
     }

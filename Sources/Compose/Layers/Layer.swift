@@ -41,8 +41,9 @@ extension PictureLayer {
 public struct BackgroundRole: Sendable {
     /// Whether everybody but the person with the largest face belongs to the background.
     let keepsMainPersonOnly: Bool
-    /// Whether nothing of the room remains visible.
-    let hidesRoom: Bool
+    /// The radius by which the room is blurred, relative to the picture's height; 1 if nothing of it is left, and 0 if
+    /// it isn't hidden.
+    let roomBlur: Float
     /// What is wrong with the layer, for the user; nil if nothing is.
     let warning: String?
 }

@@ -51,9 +51,10 @@ struct LayerKind: Sendable {
     /// Makes a kind whose layers are drawn on faces.
     init(
         _ name: String, motion: Set<Motion.Key> = [], paint: Set<LayerStyle.PaintKey> = [],
+        hiddenParts: @escaping @Sendable (_ layer: JSON) -> HiddenParts = { _ in [] },
         onFaces read: @escaping Reader<any Layer>
     ) {
-        self.init(name, .faces(read), motion: motion, paint: paint)
+        self.init(name, .faces(read), motion: motion, paint: paint, hiddenParts: hiddenParts)
     }
 
     /// Makes a kind whose layers are drawn once, on the whole picture.

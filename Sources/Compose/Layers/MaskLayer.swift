@@ -39,8 +39,12 @@ public struct MaskLayer: Sendable {
         if case .picture(let layer) = content { layer.background } else { nil }
     }
 
-    /// Whether the layer leaves nothing of the room visible, in every frame.
-    var hidesRoom: Bool { style.when == nil && background?.hidesRoom ?? false }
+    /// The radius by which the layer blurs the room in every frame, relative to the picture's height; 1 if nothing of
+    /// it is left, and 0 if it isn't hidden.
+    var roomBlur: Float { style.when == nil ? background?.roomBlur ?? 0 : 0 }
+
+    /// Whether the layer hides the room, in every frame.
+    var hidesRoom: Bool { roomBlur > 0 }
 
     /// Whether the layer leaves nobody visible but the person with the largest face, in every frame.
     var hidesBystanders: Bool { hidesRoom && background?.keepsMainPersonOnly ?? false }

@@ -132,8 +132,10 @@ struct ApplyCommand: ParsableCommand {
             logWarning("no face was found in \(input)\(isSame ? "; \(output) shows the same" : "")")
         }
         if isPhoto, counts.faces >= Tracker.Settings.maxInPhoto {
-            logWarning("\(counts.faces) people wear masks, which is the most in a photo; others wear nothing")
+            let others = pipeline.isCovering ? "others are only covered" : "others wear nothing"
+            logWarning("\(counts.faces) people wear masks, which is the most in a photo; \(others)")
         }
+        if !isPhoto, FileSink.isPhoto(output) { logWarning("\(output) has one picture: the first of the clip") }
         // On standard output, which scripts may ignore.
         let worn = isSame || selections.isEmpty ? "nothing" : selections.map(\.mask).joined(separator: ", ")
         print(terminalSafe("wrote \(output), wearing: \(worn)"))

@@ -190,13 +190,20 @@ final class Daemon: RequestResponder {
         return false
     }
 
-    /// Answers a request that has selected masks once they are loaded. One that can't be loaded is an error, and those
-    /// before stay on.
+    /// Answers a request that has selected masks once they are loaded, with those that are worn then: another request's
+    /// may have turned out to be broken. One that can't be loaded is an error, and those before stay on.
     /// - Parameter changes: of `saver`, before the request.
     private func sendAfterLoading(_ answer: AnyReply, since changes: Int, _ send: @escaping ReplyHandler) {
-        loader.afterLoading { [saver] problem in
+        loader.afterLoading { [loader, saver] problem in
             let error = problem.map { RequestError(.failed, "\($0) (the current masks stay on)") }
-            saver.afterStoring(since: changes) { send(error.map { .failure($0) } ?? .success(answer)) }
+            saver.afterStoring(since: changes) {
+                var answer = answer
+                if var worn = answer as? WornReply {
+                    worn.masks = loader.selections.map(WornMask.init)
+                    answer = worn
+                }
+                send(error.map { .failure($0) } ?? .success(answer))
+            }
         }
     }
 

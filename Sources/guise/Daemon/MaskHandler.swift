@@ -68,7 +68,7 @@ struct MaskHandler {
                     kinds.contains(.background) && summaries[other.mask]?.kinds.contains(.background) == true
                 // A choice hides somebody before it is loaded.
                 return hiding(other.mask).union(other.partsHiddenByChoice).isDisjoint(
-                    with: isRoomHidden || isBackground ? [.faces, .bystanders] : [.faces, .bystanders, .room])
+                    with: isRoomHidden || isBackground ? .people : .people.union(.room))
             }.map(\.mask)
             kept += sameKind.map(\.mask).filter { !displaced.contains($0) && !kept.contains($0) }
             let index = selections.firstIndex { displaced.contains($0.mask) } ?? selections.endIndex

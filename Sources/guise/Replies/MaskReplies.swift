@@ -21,8 +21,9 @@ struct WornMask: Codable {
 
 /// The active masks after a change.
 struct WornReply: Codable {
-    let masks: [WornMask]
-    /// The masks that stayed because they hide faces and the request did not name them; nil if there are none.
+    var masks: [WornMask]
+    /// The masks that stayed, or stayed as they were, because they hide something and the request did not name them;
+    /// nil if there are none.
     let kept: [String]?
     /// The masks that were taken off for others of their kind; nil if there are none.
     let replaced: [String]?
