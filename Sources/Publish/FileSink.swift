@@ -49,8 +49,8 @@ public struct FileSink: FrameSink, ~Copyable {
     ///   - isPrivate: whether only this user may read the file.
     ///   - overwrites: whether to replace an existing file once this one is complete.
     ///   - texts: texts to embed in a PNG, as for `PNGText`; other files get none.
-    /// - Throws: `Problem` of kind `invalid` for an unknown extension, `unusable` for a folder, `exists` for a file that
-    ///   may not be replaced, `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or
+    /// - Throws: `Problem` of kind `invalid` for an unknown extension, `unusable` for a folder, `exists` for a file
+    ///   that may not be replaced, `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or
     ///   `system` if it cannot be written, `missing` if ffmpeg is not installed.
     public init(
         path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false,
