@@ -253,11 +253,99 @@ static void enlarge_row(const uint32_t *upper, const uint32_t *lower, int below,
     }
 }
 
+/// Eight samples of a moved row: positions with 12 bits after the point, and what is read.
+struct line {
+    int u, v, du, dv;
+    int first_column, first_row, columns, rows;
+};
+
+static inline struct line line_of(const struct cscale_patch *patch, int y) {
+    struct line line = {
+        .u = (patch->u + y * patch->down_u) >> 4,
+        .v = (patch->v + y * patch->down_v) >> 4,
+        .du = (patch->du + y * patch->down_du + 8) >> 4,
+        .dv = (patch->dv + y * patch->down_dv + 8) >> 4,
+    };
+    const int end_u = line.u + 7 * line.du, end_v = line.v + 7 * line.dv;
+    line.first_column = (line.u < end_u ? line.u : end_u) >> 12;
+    line.first_row = (line.v < end_v ? line.v : end_v) >> 12;
+    line.columns = ((line.u < end_u ? end_u : line.u) >> 12) - line.first_column + 2;
+    line.rows = ((line.v < end_v ? end_v : line.v) >> 12) - line.first_row + 2;
+    return line;
+}
+
+static void move_line(const uint8_t *samples, intptr_t stride, struct line line, uint8_t *out) {
+    for (int i = 0; i < 8; i++) {
+        const int u = line.u + i * line.du, v = line.v + i * line.dv;
+        const int right = u >> 4 & 255, below = v >> 4 & 255;
+        const uint8_t *at = samples + (v >> 12) * stride + (u >> 12);
+        const int first = at[0] * (256 - below) + at[stride] * below;
+        const int second = at[1] * (256 - below) + at[stride + 1] * below;
+        out[i] = (first * (256 - right) + second * right + 32768) >> 16;
+    }
+}
+
+static inline __m256i both(int first, int second) {
+    return _mm256_set_m128i(_mm_set1_epi16(second), _mm_set1_epi16(first));
+}
+
+/// Moves two rows whose neighbours are in 16 columns and 17 rows at most.
+static void move_two(const uint8_t *samples, intptr_t stride, struct line a, struct line b, uint8_t *out) {
+    const __m256i numbers = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i byte = _mm256_set1_epi16(255), one = _mm256_set1_epi16(256), sign = _mm256_set1_epi16(INT16_MIN);
+    const __m256i u = _mm256_add_epi16(both(a.u - (a.first_column << 12), b.u - (b.first_column << 12)),
+                                       _mm256_mullo_epi16(both(a.du, b.du), numbers));
+    const __m256i v = _mm256_add_epi16(both(a.v - (a.first_row << 12), b.v - (b.first_row << 12)),
+                                       _mm256_mullo_epi16(both(a.dv, b.dv), numbers));
+    // As 16-bit numbers: an index with the highest bit set gives 0.
+    const __m256i left = _mm256_or_si256(_mm256_srli_epi16(u, 12), sign);
+    const __m256i right = _mm256_add_epi16(left, _mm256_set1_epi16(1));
+    const uint8_t *above_a = samples + a.first_row * stride + a.first_column;
+    const uint8_t *above_b = samples + b.first_row * stride + b.first_column;
+    const int rows = a.rows < b.rows ? b.rows : a.rows;
+    __m256i down = _mm256_srli_epi16(v, 4), first = _mm256_setzero_si256(), second = first;
+    for (int row = 0; row < rows; row++) {
+        const __m256i line = _mm256_loadu2_m128i((const void *)(above_b + row * stride),
+                                                 (const void *)(above_a + row * stride));
+        // The nearer the row, the more it weighs; more than a row away, nothing.
+        const __m256i weight = _mm256_subs_epu16(one, _mm256_abs_epi16(down));
+        first = _mm256_add_epi16(first, _mm256_mullo_epi16(_mm256_shuffle_epi8(line, left), weight));
+        second = _mm256_add_epi16(second, _mm256_mullo_epi16(_mm256_shuffle_epi8(line, right), weight));
+        down = _mm256_sub_epi16(down, one);
+    }
+    // Unsigned sums as signed numbers, less 32768, which is added again after the weights.
+    first = _mm256_xor_si256(first, sign);
+    second = _mm256_xor_si256(second, sign);
+    const __m256i across = _mm256_and_si256(_mm256_srli_epi16(u, 4), byte), rest = _mm256_sub_epi16(one, across);
+    const __m256i half = _mm256_set1_epi32((32768 << 8) + 32768);
+    const __m256i low = _mm256_madd_epi16(_mm256_unpacklo_epi16(first, second), _mm256_unpacklo_epi16(rest, across));
+    const __m256i high = _mm256_madd_epi16(_mm256_unpackhi_epi16(first, second), _mm256_unpackhi_epi16(rest, across));
+    const __m256i words = _mm256_packus_epi32(_mm256_srli_epi32(_mm256_add_epi32(low, half), 16),
+                                              _mm256_srli_epi32(_mm256_add_epi32(high, half), 16));
+    const __m256i bytes = _mm256_packus_epi16(words, words);
+    _mm_storel_epi64((void *)out, _mm256_castsi256_si128(bytes));
+    _mm_storel_epi64((void *)(out + 8), _mm256_extracti128_si256(bytes, 1));
+}
+
+static void move(const uint8_t *samples, intptr_t stride, const struct cscale_patch *patch, int rows, uint8_t *out) {
+    for (int y = 0; y < rows; y += 2) {
+        const struct line a = line_of(patch, y), b = line_of(patch, y + 1);
+        const int columns = a.columns < b.columns ? b.columns : a.columns;
+        if (columns <= 16 && a.rows <= 17 && b.rows <= 17) {
+            move_two(samples, stride, a, b, out + 8 * y);
+        } else {
+            move_line(samples, stride, a, out + 8 * y);
+            move_line(samples, stride, b, out + 8 * y + 8);
+        }
+    }
+}
+
 #pragma clang attribute pop
 
 const struct cscale_kernels *cscale_kernels(void) {
     static const struct cscale_kernels kernels = {gather, filter,      mix,            mix_packed,
-                                                  pack,   interpolate, interpolate_row, enlarge_row};
+                                                  pack,   interpolate, interpolate_row, enlarge_row,
+                                                  move};
     return __builtin_cpu_supports("avx2") ? &kernels : 0;
 }
 #else

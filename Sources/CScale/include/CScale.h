@@ -49,6 +49,17 @@ struct cscale_line {
     int64_t start, step;
 };
 
+/// Where rows of eight samples come from. Positions and steps have 16 bits after the point; of steps across, the last
+/// four are rounded off.
+struct cscale_patch {
+    /// The first sample of the first row, at least 1/128.
+    int32_t u, v;
+    /// The step to the next sample of the first row.
+    int32_t du, dv;
+    /// The step to the first sample of the next row, and how the step across changes from row to row.
+    int32_t down_u, down_v, down_du, down_dv;
+};
+
 struct cscale_kernels {
     /// Collects every second or fourth byte.
     void (*_Nonnull gather)(const uint8_t *_Nonnull bytes, int step, int count, uint8_t *_Nonnull out);
@@ -82,6 +93,11 @@ struct cscale_kernels {
     void (*_Nonnull enlarge_row)(const uint32_t *_Nonnull upper, const uint32_t *_Nonnull lower, int below,
                                  const struct cscale_line *_Nonnull line, uint32_t *_Nonnull mixed,
                                  uint32_t *_Nonnull out);
+    /// Moves samples: rows of eight, each between its 2 x 2 neighbours, first vertically, then horizontally. Rows of
+    /// `samples` are `stride` bytes apart. Reads up to 16 bytes and 17 rows from the first neighbour on. `rows` is
+    /// even.
+    void (*_Nonnull move)(const uint8_t *_Nonnull samples, intptr_t stride, const struct cscale_patch *_Nonnull patch,
+                          int rows, uint8_t *_Nonnull out);
 };
 
 /// The kernels; NULL if the processor can't run them.

@@ -97,11 +97,8 @@ public struct Canvas: ~Copyable {
 
     /// Presses hair to the head.
     mutating func draw(_ press: HairPress) {
-        let box = press.box
-        guard effects.first.copyPixels(box, of: frame), layer.begin(box, in: frame.layout) else { return }
-        effects.displacement.fill(layer.region) { press.source(of: $0) }
-        layer.draw(effects.first, by: effects.displacement)
-        drawLayer(opacity: 1)
+        guard effects.displacement.fill(press.box, in: frame.layout, { press.source(of: $0) }) else { return }
+        frame.displace(by: &effects.displacement)
     }
 
     /// Frees the memory of the outline, because no mask needs it.

@@ -3,7 +3,7 @@ import Frames
 /// Memory that anonymize layers and effects work in, kept from frame to frame.
 struct EffectScratch: ~Copyable {
     var pixelation = Pixelation()
-    /// Copies of parts of the frame before it is drawn on, for face swaps, blends and pressed hair.
+    /// Copies of parts of the frame before it is drawn on, for face swaps and blends.
     var first = LayerBuffer()
     var second = LayerBuffer()
     /// Where hair comes from that a hat presses to the head.
