@@ -14,7 +14,8 @@ public enum LostFacePolicy: String, CaseIterable, Sendable {
 /// Hides faces that the tracker has lost or not confirmed yet, if the user wants faces hidden.
 ///
 /// The mask itself covers tracked faces, and for a moment predicted ones. This type covers the rest: candidates that
-/// aren't refuted yet, the last position of a lost face, and whatever moves away from there. It asks for the
+/// aren't refuted yet, the last position of a lost face, and whatever moves away from there or from a predicted one,
+/// which may have moved by more than the tracker looks. It asks for the
 /// placeholder instead of the picture until everything was searched once, and when the only face has been lost for too
 /// long.
 public struct FaceCover: ~Copyable {
@@ -71,9 +72,11 @@ public struct FaceCover: ~Copyable {
     private var lastOverflow = -Double.infinity
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
-    /// For each cell of the searched frame, when something that came from a lost face's position last moved there;
-    /// seconds.
+    /// For each cell of the searched frame, when something that came from the position of a lost or predicted face last
+    /// moved there; seconds.
     private var moved: [Double] = []
+    /// Whether all of that came from predicted faces, which are covered by masks again once they are tracked.
+    private var isOfPredicted = true
     /// Size of the searched frame in pixels.
     private var size = (width: 0, height: 0)
     /// Time of the last frame, in seconds.
@@ -281,7 +284,7 @@ public struct FaceCover: ~Copyable {
             moved = Array(repeating: -.infinity, count: (luma.width / side + 1) * (luma.height / side + 1))
         }
         boxes.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Self.maxCovers) { boxes.append(face.box) }
+        for face in faces.prefix(Self.maxCovers) where face.state == .tracked { boxes.append(face.box) }
         Self.measureMotion(&motion, luma, boxes)
     }
 
@@ -378,21 +381,26 @@ public struct FaceCover: ~Copyable {
             || middle.y > Float(size.height) - quarter.y
     }
 
-    /// Marks the moving cells in a lost face's area or next to cells that were marked before: the person went there.
+    /// Marks the moving cells in the area of a lost or predicted face or next to cells that were marked before: the
+    /// person went there.
     /// - Returns: whether any cell was marked recently.
     private mutating func markMotion(at time: Double) -> Bool {
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         var isAny = false
+        let isAnyUnseen = !missing.isEmpty || known.contains { !$0.isSeen }
+        isOfPredicted = isOfPredicted && missing.isEmpty
         for i in moved.indices {
             let (column, row) = (i % columns, i / columns)
             let cell = Rect(x: Float(column * side), y: Float(row * side), width: Float(side), height: Float(side))
-            if !missing.isEmpty, motion?.share(of: cell) ?? 0 > Self.movedFraction {
-                // Within two cells of the lost face too: it moved on before it was missed.
+            if isAnyUnseen, motion?.share(of: cell) ?? 0 > Self.movedFraction {
+                // Within two cells of the face too: it moved on before it was missed.
                 let reach = Rect(
                     x: cell.x - 2 * cell.width, y: cell.y - 2 * cell.height, width: 5 * cell.width,
                     height: 5 * cell.height)
-                var isTheirs = missing.contains { $0.area(at: time).overlap(reach) > 0 }
+                var isTheirs =
+                    missing.contains { $0.area(at: time).overlap(reach) > 0 }
+                    || known.contains { !$0.isSeen && $0.rect.overlap(reach) > 0 }
                 for y in max(0, row - 2)...min(row + 2, rows - 1) where !isTheirs {
                     for x in max(0, column - 2)...min(column + 2, columns - 1) {
                         let noted = moved[y * columns + x]
@@ -401,8 +409,10 @@ public struct FaceCover: ~Copyable {
                 }
                 if isTheirs { moved[i] = time }
             }
+            if isOfPredicted, !isAnyUnseen { moved[i] = -.infinity }
             if time - moved[i] < Self.motionHold { isAny = true }
         }
+        if !isAny { isOfPredicted = true }
         return isAny
     }
 
@@ -417,6 +427,7 @@ public struct FaceCover: ~Copyable {
         var longest: Float = 0
         for head in candidateHeads { longest = max(longest, Self.length(of: head, placement)) }
         for lost in missing { longest = max(longest, Self.length(of: lost.rect, placement)) }
+        for face in known where !face.isSeen { longest = max(longest, Self.length(of: face.rect, placement)) }
         var needed = 1
         while Float(needed * tile) * Self.maxCells < longest && needed * tile < limit { needed *= 2 }
         // What still moves may be a head that is no longer among the missing ones.

@@ -206,7 +206,7 @@ public struct MaskLibrary: Sendable {
         var next = 0
         while next < members.count, members.count <= Self.maxIncludes {
             for included in members[next].description?["include"]?.elements.compactMap(\.string) ?? []
-            where !members.contains(where: { $0.name == included }) {
+            where members.count <= Self.maxIncludes && !members.contains(where: { $0.name == included }) {
                 members.append((included, description(of: included, &descriptions)))
             }
             next += 1

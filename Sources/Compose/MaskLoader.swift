@@ -61,8 +61,10 @@ public final class MaskLoader: Sendable {
         var worn: [MaskSelection]
         /// The number of calls of `select`.
         var requests = 0
+        /// The first request since those of `superseded`: with those after it, it has led to `selections`.
+        var firstRequest = 1
         /// The last requests whose masks could not be loaded.
-        var refused: [(request: Int, problem: any Error)] = []
+        var refused: [(requests: ClosedRange<Int>, problem: any Error)] = []
         /// What is called once the masks of a request are loaded or refused, with the request's number.
         var waiting: [(request: Int, body: @Sendable ((any Error)?) -> Void)] = []
 
@@ -72,16 +74,17 @@ public final class MaskLoader: Sendable {
         }
     }
 
-    /// The selections of a request that are not loaded yet.
+    /// The selections of requests that are not loaded yet.
     private struct PendingSelections {
-        let request: Int
+        /// The requests that have led to them from the ones before: one, unless there were too many.
+        let requests: ClosedRange<Int>
         var selections: [MaskSelection]
         /// What they promise to hide.
         let hidden: HiddenParts
     }
 
     /// The most requests that are kept apart until they are loaded, and refused ones that are remembered: nobody
-    /// changes masks faster.
+    /// changes masks faster. Those that come then are refused together if one of them brings a broken mask.
     private static let maxSuperseded = 64
 
     private let log: @Sendable (String) -> Void
@@ -129,17 +132,24 @@ public final class MaskLoader: Sendable {
     ///   - hidden: what the masks promise to hide; until they are loaded, pictures that show it are withheld.
     ///   - named: the masks that the user has put on by name, so that their present versions are worn, even if those
     ///     hide less than the worn ones.
+    ///   - base: what was changed. If a mask of it has turned out to be broken meanwhile, it is left out.
     public func select(
-        _ selections: [MaskSelection], hiding hidden: HiddenParts = [], naming named: Set<String> = []
+        _ selections: [MaskSelection], changing base: [MaskSelection]? = nil, hiding hidden: HiddenParts = [],
+        naming named: Set<String> = []
     ) {
         state.withLock { state in
-            if state.isLoading {
+            var now = selections
+            if let base, base != state.selections { now = selections.rebased(from: base, to: state.selections) }
+            if !state.isLoading {
+                state.firstRequest = state.requests + 1
+            } else if state.superseded.count < Self.maxSuperseded {
                 let before = HiddenParts(rawValue: requestedParts.load(ordering: .relaxed))
                 state.superseded.append(
-                    PendingSelections(request: state.requests, selections: state.selections, hidden: before))
-                if state.superseded.count > Self.maxSuperseded { state.superseded.removeFirst() }
+                    PendingSelections(
+                        requests: state.firstRequest...state.requests, selections: state.selections, hidden: before))
+                state.firstRequest = state.requests + 1
             }
-            (state.selections, state.isLoading) = (selections, true)
+            (state.selections, state.isLoading) = (now, true)
             state.requests += 1
             state.named.formUnion(named)
             requestedParts.store(hidden.rawValue, ordering: .releasing)
@@ -156,7 +166,7 @@ public final class MaskLoader: Sendable {
     public func afterLoading(_ body: @escaping @Sendable ((any Error)?) -> Void) {
         let (isKnown, problem) = state.withLock { state -> (Bool, (any Error)?) in
             // The thread may have refused them before anybody asked.
-            if let refused = state.refused.last(where: { $0.request == state.requests }) {
+            if let refused = state.refused.last(where: { $0.requests.contains(state.requests) }) {
                 return (true, refused.problem)
             }
             guard state.mustLoad, state.isRunning, state.isOpen else { return (true, nil) }
@@ -276,7 +286,7 @@ public final class MaskLoader: Sendable {
             fresh.resize(to: size)
             let lines = fresh.load(selections, naming: named)
             if let (failed, problem) = fresh.failure {
-                let refused = state.withLock { state -> Int? in
+                let refused = state.withLock { state -> ClosedRange<Int>? in
                     // What is worn fits frames of the size before.
                     guard failed.isLoaded(in: state.worn), size != before.size else { return takeBack(failed, &state) }
                     if state.size == size { state.size = before.size }
@@ -287,7 +297,7 @@ public final class MaskLoader: Sendable {
                         state.refused.append((refused, problem))
                         if state.refused.count > Self.maxSuperseded { state.refused.removeFirst() }
                     }
-                    answer({ $0 == refused }, problem)
+                    answer({ refused.contains($0) }, problem)
                 }
                 log("\(problem) (the current masks stay on)")
                 continue
@@ -342,11 +352,11 @@ extension MaskLoader {
 
     /// Takes back the request that has brought a mask which can't be loaded. What others have changed after it stays
     /// requested: one that fails takes no other along.
-    /// - Returns: the request.
-    private func takeBack(_ failed: MaskSelection, _ state: inout State) -> Int? {
+    /// - Returns: the request, or those with which it was kept.
+    private func takeBack(_ failed: MaskSelection, _ state: inout State) -> ClosedRange<Int>? {
         guard state.isLoading else { return nil }
         let newest = PendingSelections(
-            request: state.requests, selections: state.selections,
+            requests: state.firstRequest...state.requests, selections: state.selections,
             hidden: HiddenParts(rawValue: requestedParts.load(ordering: .relaxed)))
         var pending = state.superseded + [newest]
         // Later requests may have taken it off already.
@@ -360,10 +370,11 @@ extension MaskLoader {
         let last = pending.popLast()
         state.superseded = pending
         (state.selections, state.isLoading) = (last?.selections ?? state.worn, last != nil)
+        if let last { state.firstRequest = last.requests.lowerBound }
         // What the refused request has taken off is requested again.
         let hidden = (last?.hidden ?? []).union(base?.hidden ?? [])
         requestedParts.store(hidden.rawValue, ordering: .releasing)
-        return refused.request
+        return refused.requests
     }
 }
 

@@ -78,6 +78,7 @@ public struct PixelRect: Equatable, Sendable {
     /// neighbouring pixels share chroma.
     func evenPiece(width limitX: Int, height limitY: Int) -> PixelRect {
         let piece = clamped(width: limitX, height: limitY)
+        guard !piece.isEmpty else { return piece }
         let (left, top) = (piece.x & 1, piece.y & 1)
         return PixelRect(
             x: piece.x - left, y: piece.y - top, width: piece.width + left, height: piece.height + top)

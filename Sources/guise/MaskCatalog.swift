@@ -62,20 +62,34 @@ final class MaskCatalog: Sendable {
     }
 
     /// Selects masks.
-    /// - Parameter named: the masks that a request has put on by name: only they change to a version that hides less.
+    /// - Parameters:
+    ///   - base: the selected masks that were changed; nil if they were replaced.
+    ///   - named: the masks that a request has put on by name: only they change to a version that hides less.
     /// - Throws: the error of `check`; in this case nothing has changed.
-    func select(_ selections: [MaskSelection], naming named: Set<String> = []) throws {
+    func select(
+        _ selections: [MaskSelection], changing base: [MaskSelection]? = nil, naming named: Set<String> = []
+    ) throws {
         try check(selections)
         lastChoices.withLock { lastChoices in
             for worn in loader.selections where !worn.choices.isEmpty { lastChoices[worn.mask] = worn.choices }
         }
+        let hidden = selections.map(partsHidden).reduce(HiddenParts()) { $0.union($1) }
+        loader.select(selections, changing: base, hiding: hidden, naming: named)
+    }
+
+    /// Tells what a mask hides with its opacity and its user's choices.
+    var partsHidden: (_ selection: MaskSelection) -> HiddenParts {
         let hiding = hiddenParts
-        loader.select(
-            selections,
-            hiding: selections.filter { $0.opacity > 0 }.reduce([]) {
-                $0.union(hiding($1.mask)).union($1.partsHiddenByChoice)
-            },
-            naming: named)
+        return { $0.opacity > 0 ? hiding($0.mask).union($0.partsHiddenByChoice) : [] }
+    }
+
+    /// Whether masks hide something that the selected ones don't hide.
+    func hideMore(_ wanted: [MaskSelection]) -> Bool {
+        let (worn, hidden) = (loader.selections, partsHidden)
+        return wanted.contains { mask in
+            let parts = hidden(mask)
+            return !parts.isEmpty && !worn.contains { $0.mask == mask.mask && hidden($0).isSuperset(of: parts) }
+        }
     }
 
     /// Tells what a mask hides: by its description, and as it is loaded, which may be an earlier version. A mask that
@@ -102,7 +116,7 @@ final class MaskCatalog: Sendable {
         _ selections: [MaskSelection], except named: Set<String> = []
     ) -> (selections: [MaskSelection], kept: [String]) {
         let hiding = hiddenParts
-        let hidesRoom = selections.contains { hiding($0.mask).contains(.room) }
+        let hidesRoom = selections.map(partsHidden).contains { $0.contains(.room) }
         let worn = loader.selections.filter {
             let parts = hiding($0.mask).union($0.partsHiddenByChoice)
             return !named.contains($0.mask) && !parts.subtracting(hidesRoom ? .room : []).isEmpty

@@ -327,6 +327,18 @@ import Track
                     covered: [head, [Point(205, 90)]], bare: [beyond]),
             ]),
         Story(
+            name: "what moves away from a predicted face is covered, until it is found again",
+            steps: [
+                Step(time: 0, faces: [ada, bob], mayBeSeen: true),
+                Step(
+                    time: 0.25, faces: [person(1, at: middle, .predicted), bob],
+                    light: PixelRect(x: 160, y: 50, width: 54, height: 82), mayBeSeen: true,
+                    covered: [[Point(190, 90), Point(205, 60), Point(205, 120)]], bare: [[Point(110, 90), right]]),
+                Step(
+                    time: 0.5, faces: [person(1, at: middle + Point(27, 0)), bob],
+                    light: PixelRect(x: 160, y: 50, width: 54, height: 82), mayBeSeen: true),
+            ]),
+        Story(
             name: "a known face that moves is not a new one",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),

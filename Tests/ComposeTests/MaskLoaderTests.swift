@@ -171,6 +171,64 @@ private final class LogRecorder: Sendable {
         #expect(log.lines.count == 1 && log.lines[0].contains("broken/a.svg"))
     }
 
+    @Test func `a hiding mask outlasts any number of later requests, of which one brought a broken mask`() throws {
+        for name in ["hat", "scarf"] { try make(name) }
+        try make("broken", art: "<rect")
+        try put(Self.veil, at: "Masks/veil")
+        let loader = try loader(["hat"])
+        loader.select(["hat", "veil"].map(MaskSelection.init), hiding: .faces)
+        loader.select(["hat", "veil", "broken"].map(MaskSelection.init), hiding: .faces)
+        var changed = MaskSelection("scarf")
+        for number in 1...150 {
+            changed.opacity = Float(number) / 150
+            loader.select(["hat", "veil", "broken"].map(MaskSelection.init) + [changed], hiding: .faces)
+        }
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        #expect(next(loader, &seen).map(\.name) == ["hat", "veil", "scarf"])
+        waits { loader.selections.map(\.mask) == ["hat", "veil", "scarf"] }
+        #expect(loader.masks[2].opacity == 1 && log.lines.count == 1)
+    }
+
+    @Test func `requests that were kept together are refused together`() throws {
+        try make("hat")
+        try make("broken", art: "<rect")
+        let loader = try loader(["hat"])
+        for _ in 1...70 { loader.select([MaskSelection("hat")]) }
+        // Before the last one of those that are kept together.
+        loader.select([MaskSelection("hat"), MaskSelection("broken")])
+        let problems = Mutex<[Bool]>([])
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        loader.afterLoading { problem in problems.withLock { $0.append(problem != nil) } }
+        waits { problems.withLock { !$0.isEmpty } }
+        #expect(problems.withLock { $0 } == [true] && loader.selections == [MaskSelection("hat")])
+    }
+
+    @Test func `a change of a list from which a broken mask was taken back meanwhile brings it no more`() throws {
+        for name in ["hat", "scarf"] { try make(name) }
+        let loader = try loader(["hat"])
+        let before = ["hat", "broken"].map(MaskSelection.init)
+        loader.select(["hat", "broken", "scarf"].map(MaskSelection.init), changing: before)
+        #expect(loader.selections.map(\.mask) == ["hat", "scarf"])
+        // Another order of the same masks is a change too.
+        loader.select(["scarf", "hat"].map(MaskSelection.init), changing: loader.selections)
+        #expect(loader.selections.map(\.mask) == ["scarf", "hat"])
+    }
+
+    @Test func `of a mask that includes thousands only as many are read as a mask may include`() throws {
+        try scratch.makeFolder("Masks")
+        let names = (0..<20_000).map { "\"a\($0)\"" }.joined(separator: ", ")
+        try put("{\"version\": 1, \"include\": [\(names)]}", at: "Masks/many")
+        let library = MaskLibrary(searchPaths: [scratch.path("Masks")])
+        // A mask itself, and one more, which is an error when it is loaded.
+        #expect(library.family(of: "many").members.count <= 34)
+        #expect(throws: Problem.self) {
+            try library.load("many", for: ArtTarget(FrameLayout(width: 64, height: 48, format: .i420)))
+        }
+    }
+
     /// Lists of masks: before a request and after it, after a later one, and what the later one alone makes of the
     /// first.
     static let rebasedLists: [(base: String, before: String, now: String, expected: String)] = [

@@ -552,6 +552,30 @@ import Track
         #expect(!fixture.loader.selections.contains { $0.mask == "background-blur" })
     }
 
+    @Test func `a background that is transparent takes the place of none that hides the room`() throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.wear(["background-blur"])))
+        let list = JSON([JSON(["name": "background-color", "opacity": 0])])
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: list)))
+        #expect(fixture.loader.selections.map(\.mask) == ["background-blur", "background-color"])
+    }
+
+    @Test func `what hides more than what is worn is told by opacities and choices too`() throws {
+        let fixture = try DaemonFixture()
+        let catalog = MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks)
+        var (clear, largest) = (MaskSelection("pixelate"), MaskSelection("background-blur"))
+        clear.opacity = 0
+        largest.people = "largest"
+        let opaque = [MaskSelection("pixelate"), MaskSelection("background-blur")]
+        for (worn, wanted, isMore) in [
+            ([], opaque, true), (opaque, opaque, false), (opaque, [clear], false), ([clear, opaque[1]], opaque, true),
+            (opaque, [largest], true), ([largest], [opaque[1]], false), (opaque, [MaskSelection("crown")], false),
+        ] {
+            try catalog.select(worn)
+            #expect(catalog.hideMore(wanted) == isMore, "\(worn) \(wanted)")
+        }
+    }
+
     @Test func `a hat that hides the room stays on when another hat is put on that does not`() throws {
         let fixture = try DaemonFixture()
         for (name, mode) in [("ac-room", "blur"), ("ad-room", "color"), ("ae-dim", "dim")] {

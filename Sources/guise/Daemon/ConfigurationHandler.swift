@@ -35,11 +35,7 @@ struct ConfigurationHandler {
     /// once, since nothing may be seen meanwhile that they hide; if they can't be loaded, those before come back.
     private func setMasks(_ value: JSON) throws -> Answer {
         let wanted = try store.text.setting("masks", value).value.masks
-        let (worn, hiding) = (masks.loader.selections, masks.hiddenParts)
-        let isUrgent = wanted.contains { mask in
-            !hiding(mask.mask).isEmpty && !worn.contains { $0.mask == mask.mask }
-        }
-        if isUrgent { try store.putOn(wanted) } else { try masks.check(wanted) }
+        if masks.hideMore(wanted) { try store.putOn(wanted) } else { try masks.check(wanted) }
         return .background { [self] in
             try masks.verify(wanted)
             return try history.record("set masks") { try set("masks", value) }
@@ -68,10 +64,11 @@ struct ConfigurationHandler {
 
     /// Changes the selection of an active mask.
     private func change(_ mask: String, _ body: (inout MaskSelection) -> Void) throws -> WornReply {
-        var selections = masks.loader.selections
+        let worn = masks.loader.selections
+        var selections = worn
         guard let index = selections.firstIndex(where: { $0.mask == mask }) else { throw masks.notWorn(mask) }
         body(&selections[index])
-        try masks.select(selections)
+        try masks.select(selections, changing: worn)
         return WornReply(selections)
     }
 

@@ -39,7 +39,7 @@ struct MaskHandler {
         let worn = worn
         guard worn.contains(where: { $0.mask == name }) || masks.contains(name) else { throw masks.unknown(name) }
         let selections = worn.filter { $0.mask != name }
-        try masks.select(selections)
+        try masks.select(selections, changing: worn)
         return WornReply(selections)
     }
 
@@ -50,7 +50,7 @@ struct MaskHandler {
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
-        let hiding = masks.hiddenParts
+        let (worn, hiding) = (worn, masks.hiddenParts)
         var selections = worn
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
@@ -76,7 +76,7 @@ struct MaskHandler {
             selections.removeAll { displaced.contains($0.mask) }
             replaced += displaced
         }
-        try masks.select(selections, naming: Set(names))
+        try masks.select(selections, changing: worn, naming: Set(names))
         return WornReply(selections, kept: kept, replaced: replaced)
     }
 
@@ -102,7 +102,7 @@ struct MaskHandler {
             names[..<index].contains(names[index]) ? nil : worn.first { $0.mask == names[index] }
         }
         let selections = first + worn.filter { !names.contains($0.mask) }
-        try masks.select(selections)
+        try masks.select(selections, changing: worn)
         return WornReply(selections)
     }
 
