@@ -65,6 +65,9 @@ public struct Compositor: ~Copyable {
     /// What the masks in use promise to hide.
     public var hidden: HiddenParts { HiddenParts(hiddenBy: masks) }
 
+    /// The radius by which the masks in use blur the room, as `Concealment.roomBlur`.
+    public var roomBlur: Float { Concealment.roomBlur(of: masks) }
+
     /// Whether a mask in use changes the picture even if there is no face.
     public var changesPictureWithoutFaces: Bool {
         masks.contains { mask in
@@ -182,7 +185,7 @@ public struct Compositor: ~Copyable {
         isSameFrame = self.time == time
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
-        (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
+        (canvas.roomBlur, canvas.areBystandersHidden) = (0, false)
         if let things = loadedThings {
             canvas.things.update(
                 canvas.frame, things.taught, things.recognizer, waits: canvas.namesThingsAtOnce, at: time,

@@ -69,6 +69,17 @@ extension HiddenParts {
     }
 }
 
+extension Concealment {
+    /// The radius by which these masks together blur the room, as `roomBlur`.
+    static func roomBlur(of masks: borrowing [Mask]) -> Float {
+        var most: Float = 0
+        for i in masks.indices where masks[i].opacity > 0 {
+            for layer in masks[i].layers { most = max(most, layer.roomBlur) }
+        }
+        return most
+    }
+}
+
 /// A group of people: every `of`-th person in order of arrival.
 public struct PersonSlot: Equatable, Sendable {
     /// Index of the group's first person in order of arrival, from 0.

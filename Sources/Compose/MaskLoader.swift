@@ -96,6 +96,8 @@ public final class MaskLoader: Sendable {
     private let generation = Atomic<Int>(0)
     /// What the masks of `State.fresh` hide.
     private let hiddenParts: Atomic<Int>
+    /// The radius by which the masks of `State.fresh` blur the room, as the bits of a number.
+    private let roomBlurBits: Atomic<UInt32>
     /// What the masks of `State.selections` hide, until they are loaded. Written while `state` is locked.
     private let requestedParts = Atomic<Int>(0)
     /// The loaded masks, until the thread takes them over.
@@ -121,6 +123,7 @@ public final class MaskLoader: Sendable {
         state = Mutex(
             State(selections: selections, size: loaded.set.size, fresh: loaded.set, worn: selections))
         hiddenParts = Atomic(HiddenParts(hiddenBy: loaded.set.masks).rawValue)
+        roomBlurBits = Atomic(Concealment.roomBlur(of: loaded.set.masks).bitPattern)
         self.loaded = Mutex(loaded)
     }
 
@@ -226,6 +229,9 @@ public final class MaskLoader: Sendable {
         return requested.union(HiddenParts(rawValue: hiddenParts.load(ordering: .acquiring)))
     }
 
+    /// The radius by which the current masks blur the room, as `Concealment.roomBlur`.
+    public var roomBlur: Float { Float(bitPattern: roomBlurBits.load(ordering: .acquiring)) }
+
     /// The current masks.
     public var masks: [Mask] { state.withLock { $0.fresh.masks } }
 
@@ -314,6 +320,7 @@ public final class MaskLoader: Sendable {
                 }
                 _ = consume last
                 hiddenParts.store(HiddenParts(hiddenBy: set.masks).rawValue, ordering: .releasing)
+                roomBlurBits.store(Concealment.roomBlur(of: set.masks).bitPattern, ordering: .releasing)
                 generation.add(1, ordering: .releasing)
                 wake?.signal()
             }

@@ -123,12 +123,13 @@ final class MaskCatalog: Sendable {
         }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
         let others = selections.map { selection in
-            guard let shown = worn.first(where: { $0.mask == selection.mask }) else { return selection }
-            // It neither fades nor leaves anybody.
+            // It neither fades nor leaves anybody. A configuration may name it twice.
             var selection = selection
-            (selection.opacity, selection.personSlot) = (max(selection.opacity, shown.opacity), nil)
-            if hiding(shown.mask).union(shown.partsHiddenByChoice).contains(.bystanders) {
-                selection.people = shown.people
+            for shown in worn where shown.mask == selection.mask {
+                (selection.opacity, selection.personSlot) = (max(selection.opacity, shown.opacity), nil)
+                if hiding(shown.mask).union(shown.partsHiddenByChoice).contains(.bystanders) {
+                    selection.people = selection.people ?? shown.people
+                }
             }
             return selection
         }

@@ -65,6 +65,30 @@ import Track
         #expect(!before && after)
     }
 
+    @Test func `a picture in which the room is blurred less than a loaded mask does is too bare`() throws {
+        for (name, strength) in [("weak", 0), ("strong", 1)] {
+            try scratch.write(
+                """
+                {"version": 1, "layers": [{"kind": "background", "mode": "blur", "strength": \(strength)}]}
+                """, "Masks/\(name)/mask.json")
+        }
+        let wakeEvent = try WakeEvent()
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: [MaskSelection("weak")]
+        ) { _ in }
+        loader.start(signaling: wakeEvent)
+        defer { loader.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(landmarks: false), loader: loader, output: Self.canvas)
+        pipeline.process(flat(100).view, at: moment(0))
+        let before = pipeline.hidesTooLittle
+        loader.select([MaskSelection("strong")])
+        waits { loader.masks.map(\.name) == ["strong"] }
+        let after = pipeline.hidesTooLittle
+        pipeline.process(flat(100).view, at: moment(1))
+        let adopted = pipeline.hidesTooLittle
+        #expect(!before && after && !adopted)
+    }
+
     // MARK: - Layouts
 
     @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])

@@ -148,6 +148,25 @@ import Testing
         tracker.restart()
     }
 
+    @Test func `a weaker blur brings back nothing that a background before it has hidden`() throws {
+        let scratch = try ScratchFolder()
+        func drawn(_ backgrounds: String) throws -> [UInt8] {
+            var compositor = try compositor(Self.layers(backgrounds), in: scratch)
+            var canvas = Canvas(Self.layout)
+            fill(&canvas.frame, [Person(x: 120, y: 120, side: 120)])
+            compositor.compose(&canvas, [], placement: .identity, at: 0)
+            let bytes = canvas.frame.bytes
+            return bytes.indices.map { bytes[$0] }
+        }
+        let color = #"{"kind": "background", "mode": "color"}"#
+        let (weak, strong) = (
+            #"{"kind": "background", "mode": "blur", "strength": 0}"#,
+            #"{"kind": "background", "mode": "blur", "strength": 1}"#
+        )
+        #expect(try drawn("\(color), \(weak)") == drawn(color))
+        #expect(try drawn("\(strong), \(weak)") == drawn(strong))
+    }
+
     @Test(arguments: [
         (layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), false),
         (layers(#"{"kind": "background", "mode": "color"}"#), true),

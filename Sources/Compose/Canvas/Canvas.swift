@@ -34,7 +34,10 @@ public struct Canvas: ~Copyable {
     /// Whether people other than the largest were blurred or covered on this frame.
     public internal(set) var areBystandersHidden = false
     /// Whether a background was drawn on this frame that leaves nothing of the room visible, wherever people are not.
-    public internal(set) var isRoomHidden = false
+    public var isRoomHidden: Bool { roomBlur > 0 }
+    /// The radius by which it is blurred, relative to the picture's height; 1 if nothing of it is left, and 0 if it
+    /// isn't hidden.
+    var roomBlur: Float = 0
 
     /// Makes a black frame.
     public init(_ layout: FrameLayout) {

@@ -179,6 +179,9 @@ struct BackgroundLayer: PictureLayer {
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        // A blur is that of the camera's picture: a weaker one would bring back what another background has hidden.
+        let isWeaker = roomBlur > 0 && roomBlur < canvas.roomBlur
+        if isWeaker, people == .all || canvas.areBystandersHidden { return }
         switch content {
         case .backgrounds(let backgrounds):
             canvas.backgrounds.draw(
@@ -192,7 +195,7 @@ struct BackgroundLayer: PictureLayer {
             canvas.backgrounds.draw(canvas.clips.picture, behind: &canvas.outline, onto: &canvas.frame)
         }
         guard roomBlur > 0 else { return }
-        canvas.isRoomHidden = true
+        canvas.roomBlur = roomBlur
         if people == .largest { canvas.areBystandersHidden = true }
     }
 }
