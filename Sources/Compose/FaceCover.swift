@@ -15,9 +15,8 @@ public enum LostFacePolicy: String, CaseIterable, Sendable {
 ///
 /// The mask itself covers tracked faces, and for a moment predicted ones. This type covers the rest: candidates that
 /// aren't refuted yet, the last position of a lost face, and whatever moves away from there or from a predicted one,
-/// which may have moved by more than the tracker looks. It asks for the
-/// placeholder instead of the picture until everything was searched once, and when the only face has been lost for too
-/// long.
+/// which may have moved further than the tracker looks. It asks for the placeholder instead of the picture until
+/// everything was searched once, and when the only face has been lost for too long.
 public struct FaceCover: ~Copyable {
     /// A face that was covered and is no longer tracked.
     private struct MissingFace {
