@@ -46,8 +46,10 @@ public struct Mask: Sendable {
     }
     /// What the mask hides, and how well, unless it is transparent.
     public var concealment: Concealment {
-        Concealment(parts: hidden, roomBlur: layers.map(\.roomBlur).max() ?? 0)
+        Concealment(parts: hidden, roomBlur: roomBlur)
     }
+    /// The radius by which the mask blurs the room, as `Concealment.roomBlur`.
+    fileprivate var roomBlur: Float { layers.reduce(0) { max($0, $1.roomBlur) } }
     /// How people other than the largest are found, who are blurred whole; nil if they aren't.
     var bystanders: LoadedOutline?
     /// What to do when the face is lost.
@@ -73,9 +75,7 @@ extension Concealment {
     /// The radius by which these masks together blur the room, as `roomBlur`.
     static func roomBlur(of masks: borrowing [Mask]) -> Float {
         var most: Float = 0
-        for i in masks.indices where masks[i].opacity > 0 {
-            for layer in masks[i].layers { most = max(most, layer.roomBlur) }
-        }
+        for i in masks.indices where masks[i].opacity > 0 { most = max(most, masks[i].roomBlur) }
         return most
     }
 }

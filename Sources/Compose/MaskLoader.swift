@@ -294,17 +294,13 @@ public final class MaskLoader: Sendable {
             if let (failed, problem) = fresh.failure {
                 let refused = state.withLock { state -> ClosedRange<Int>? in
                     // What is worn fits frames of the size before.
-                    guard failed.isLoaded(in: state.worn), size != before.size else { return takeBack(failed, &state) }
+                    guard failed.isLoaded(in: state.worn), size != before.size else {
+                        return takeBack(failed, problem, &state)
+                    }
                     if state.size == size { state.size = before.size }
                     return nil
                 }
-                if let refused {
-                    state.withLock { state in
-                        state.refused.append((refused, problem))
-                        if state.refused.count > Self.maxSuperseded { state.refused.removeFirst() }
-                    }
-                    answer({ refused.contains($0) }, problem)
-                }
+                if let refused { answer({ refused.contains($0) }, problem) }
                 log("\(problem) (the current masks stay on)")
                 continue
             }
@@ -360,7 +356,9 @@ extension MaskLoader {
     /// Takes back the request that has brought a mask which can't be loaded. What others have changed after it stays
     /// requested: one that fails takes no other along.
     /// - Returns: the request, or those with which it was kept.
-    private func takeBack(_ failed: MaskSelection, _ state: inout State) -> ClosedRange<Int>? {
+    private func takeBack(
+        _ failed: MaskSelection, _ problem: any Error, _ state: inout State
+    ) -> ClosedRange<Int>? {
         guard state.isLoading else { return nil }
         let newest = PendingSelections(
             requests: state.firstRequest...state.requests, selections: state.selections,
@@ -381,6 +379,8 @@ extension MaskLoader {
         // What the refused request has taken off is requested again.
         let hidden = (last?.hidden ?? []).union(base?.hidden ?? [])
         requestedParts.store(hidden.rawValue, ordering: .releasing)
+        state.refused.append((refused.requests, problem))
+        if state.refused.count > Self.maxSuperseded { state.refused.removeFirst() }
         return refused.requests
     }
 }

@@ -42,10 +42,8 @@ package struct Pipeline: ~Copyable {
     /// after the last frame.
     package var hidesTooLittle: Bool {
         !gate.hidden.isSuperset(of: withPolicy(loader?.hidden ?? compositor.hidden))
-            || any(viewTransform.crop .> crop) || loader.map { $0.roomBlur > roomBlur } ?? false
+            || any(viewTransform.crop .> crop) || loader.map { $0.roomBlur > compositor.roomBlur } ?? false
     }
-    /// The radius by which the masks of the composed picture blur the room, as `Concealment.roomBlur`.
-    private var roomBlur: Float = 0
     /// The crop of the composed picture, as `ViewTransform.crop`.
     private var crop = SIMD4<Double>.zero
     /// Whether a mask changes the picture even if there is no face.
@@ -239,7 +237,6 @@ package struct Pipeline: ~Copyable {
         crop = viewTransform.crop
         updateFacePlacements(placement)
         let hidden = withPolicy(compositor.hidden)
-        roomBlur = compositor.roomBlur
         let isCovered = hidden.contains(.faces)
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }

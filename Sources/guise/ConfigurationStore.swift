@@ -145,7 +145,7 @@ final class ConfigurationStore: Sendable {
             }
             if let notes { return notes }
             // Nothing may be seen meanwhile that they hide.
-            if masks.hideMore(unverified) { try putOn(unverified) }
+            if masks.wouldHideMore(unverified) { try putOn(unverified) }
             try masks.verify(unverified)
             verified = unverified
         }

@@ -73,22 +73,23 @@ final class MaskCatalog: Sendable {
         lastChoices.withLock { lastChoices in
             for worn in loader.selections where !worn.choices.isEmpty { lastChoices[worn.mask] = worn.choices }
         }
-        let hidden = selections.map(partsHidden).reduce(HiddenParts()) { $0.union($1) }
+        let parts = selectedParts
+        let hidden = selections.filter { $0.opacity > 0 }.reduce(HiddenParts()) { $0.union(parts($1)) }
         loader.select(selections, changing: base, hiding: hidden, naming: named)
     }
 
-    /// Tells what a mask hides with its opacity and its user's choices.
-    var partsHidden: (_ selection: MaskSelection) -> HiddenParts {
+    /// Tells what a mask hides with its user's choices, unless it is transparent.
+    var selectedParts: (_ selection: MaskSelection) -> HiddenParts {
         let hiding = hiddenParts
-        return { $0.opacity > 0 ? hiding($0.mask).union($0.partsHiddenByChoice) : [] }
+        return { hiding($0.mask).union($0.partsHiddenByChoice) }
     }
 
-    /// Whether masks hide something that the selected ones don't hide.
-    func hideMore(_ wanted: [MaskSelection]) -> Bool {
-        let (worn, hidden) = (loader.selections, partsHidden)
-        return wanted.contains { mask in
-            let parts = hidden(mask)
-            return !parts.isEmpty && !worn.contains { $0.mask == mask.mask && hidden($0).isSuperset(of: parts) }
+    /// Whether the masks of a list would hide something that the selected ones don't hide.
+    func wouldHideMore(_ list: [MaskSelection]) -> Bool {
+        let (selected, parts) = (loader.selections.filter { $0.opacity > 0 }, selectedParts)
+        return list.contains { mask in
+            mask.opacity > 0 && !parts(mask).isEmpty
+                && !selected.contains { $0.mask == mask.mask && parts($0).isSuperset(of: parts(mask)) }
         }
     }
 
@@ -115,11 +116,10 @@ final class MaskCatalog: Sendable {
     func keepingHidingMasks(
         _ selections: [MaskSelection], except named: Set<String> = []
     ) -> (selections: [MaskSelection], kept: [String]) {
-        let hiding = hiddenParts
-        let hidesRoom = selections.map(partsHidden).contains { $0.contains(.room) }
+        let parts = selectedParts
+        let hidesRoom = selections.contains { $0.opacity > 0 && parts($0).contains(.room) }
         let worn = loader.selections.filter {
-            let parts = hiding($0.mask).union($0.partsHiddenByChoice)
-            return !named.contains($0.mask) && !parts.subtracting(hidesRoom ? .room : []).isEmpty
+            !named.contains($0.mask) && !parts($0).subtracting(hidesRoom ? .room : []).isEmpty
         }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
         let others = selections.map { selection in
@@ -127,8 +127,8 @@ final class MaskCatalog: Sendable {
             var selection = selection
             for shown in worn where shown.mask == selection.mask {
                 (selection.opacity, selection.personSlot) = (max(selection.opacity, shown.opacity), nil)
-                if hiding(shown.mask).union(shown.partsHiddenByChoice).contains(.bystanders) {
-                    selection.people = selection.people ?? shown.people
+                if parts(shown).contains(.bystanders), selection.partsHiddenByChoice.isEmpty {
+                    selection.people = shown.people
                 }
             }
             return selection

@@ -347,6 +347,7 @@ private final class LogRecorder: Sendable {
         (#""onLostFace": "cover", "layers": [{"kind": "anonymize", "mode": "pixelate"}]"#, [.faces, .foundFaces]),
         (#""onLostFace": "cover", "layers": [{"kind": "effect", "mode": "grey"}]"#, .faces),
         (#""layers": [{"kind": "anonymize", "mode": "blur", "on": "largest"}]"#, []),
+        (#""layers": [{"kind": "anonymize", "mode": "blur", "on": {"nth": 2}}]"#, []),
         (#""layers": [{"kind": "anonymize", "mode": "blur", "when": "mouth open"}]"#, []),
         (#""layers": [{"kind": "anonymize", "mode": "block", "shape": "bar"}]"#, []),
         (#""layers": [{"kind": "anonymize", "mode": "negative"}]"#, []),

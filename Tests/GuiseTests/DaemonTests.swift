@@ -560,7 +560,7 @@ import Track
         #expect(fixture.loader.selections.map(\.mask) == ["background-blur", "background-color"])
     }
 
-    @Test func `what hides more than what is worn is told by opacities and choices too`() throws {
+    @Test func `opacities and choices count when a list of masks would hide more than the active ones`() throws {
         let fixture = try DaemonFixture()
         let catalog = MaskCatalog(fixture.loader, searchPaths: fixture.context.paths.masks)
         var (clear, largest) = (MaskSelection("pixelate"), MaskSelection("background-blur"))
@@ -572,7 +572,7 @@ import Track
             (opaque, [largest], true), ([largest], [opaque[1]], false), (opaque, [MaskSelection("crown")], false),
         ] {
             try catalog.select(worn)
-            #expect(catalog.hideMore(wanted) == isMore, "\(worn) \(wanted)")
+            #expect(catalog.wouldHideMore(wanted) == isMore, "\(worn) \(wanted)")
         }
     }
 
@@ -692,6 +692,11 @@ import Track
         #expect(people == ["largest"])
         _ = try fixture.ask(.configuration(.set(mask: "background-blur", key: "people", value: "all")))
         #expect(people == ["all"])
+        // A look in which that was chosen is no request for the mask.
+        _ = try fixture.ask(.look(.look("everybody", .save)))
+        _ = try fixture.ask(.configuration(.set(mask: "background-blur", key: "people", value: "largest")))
+        _ = try fixture.ask(.look(.look("everybody", .wear)))
+        #expect(people == ["largest"])
     }
 
     @Test func `what hides, and a pause, are kept for the next process, whatever else can't be stored`() throws {

@@ -26,7 +26,7 @@ struct AnonymizeLayer: Layer {
     /// What a layer, by its description, hides of all faces and in every frame.
     @Sendable fileprivate static func hiddenParts(_ layer: JSON) -> HiddenParts {
         guard let mode = layer["mode"]?.string.flatMap(Mode.init), layer["when"] == nil,
-            layer["on"]?.string ?? "every" == "every"
+            layer["on"].map({ $0.string == "every" }) ?? true
         else { return [] }
         return hidesFace(mode, layer["shape"]?.string.flatMap(Shape.init) ?? .ellipse) ? .foundFaces : []
     }

@@ -135,6 +135,7 @@ private enum Group {
             let span = 1 << shift.x
             let rows = span * DisplacementGrid.side >> shift.y
             let last = Point(Float(width - 1), Float(height - 1))
+            // As many as a cell of 4:2:2 chroma has: 16 rows.
             var moved = [128 of UInt8](repeating: 0)
             for row in Swift.stride(from: 0, to: grid.rows, by: span) {
                 let top = row * DisplacementGrid.side >> shift.y

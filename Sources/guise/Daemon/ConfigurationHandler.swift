@@ -35,7 +35,7 @@ struct ConfigurationHandler {
     /// once, since nothing may be seen meanwhile that they hide; if they can't be loaded, those before come back.
     private func setMasks(_ value: JSON) throws -> Answer {
         let wanted = try store.text.setting("masks", value).value.masks
-        if masks.hideMore(wanted) { try store.putOn(wanted) } else { try masks.check(wanted) }
+        if masks.wouldHideMore(wanted) { try store.putOn(wanted) } else { try masks.check(wanted) }
         return .background { [self] in
             try masks.verify(wanted)
             return try history.record("set masks") { try set("masks", value) }

@@ -50,7 +50,7 @@ struct MaskHandler {
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
-        let (worn, hiding) = (worn, masks.hiddenParts)
+        let (worn, parts) = (worn, masks.selectedParts)
         var selections = worn
         var (replaced, kept): ([String], [String]) = ([], [])
         for name in names {
@@ -62,17 +62,17 @@ struct MaskHandler {
             let sameKind = selections.filter {
                 !names.contains($0.mask) && !kinds.isDisjoint(with: summaries[$0.mask]?.kinds ?? [])
             }
-            let isRoomHidden = hiding(name).contains(.room)
+            let added = masks.remembered(name)
+            let isRoomHidden = parts(added).contains(.room)
             let displaced = sameKind.filter { other in
                 let isBackground =
                     kinds.contains(.background) && summaries[other.mask]?.kinds.contains(.background) == true
-                // A choice hides somebody before it is loaded.
-                return hiding(other.mask).union(other.partsHiddenByChoice).isDisjoint(
+                return parts(other).isDisjoint(
                     with: isRoomHidden || isBackground ? .people : .people.union(.room))
             }.map(\.mask)
             kept += sameKind.map(\.mask).filter { !displaced.contains($0) && !kept.contains($0) }
             let index = selections.firstIndex { displaced.contains($0.mask) } ?? selections.endIndex
-            selections.insert(masks.remembered(name), at: index)
+            selections.insert(added, at: index)
             selections.removeAll { displaced.contains($0.mask) }
             replaced += displaced
         }
