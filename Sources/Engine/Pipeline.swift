@@ -41,7 +41,9 @@ package struct Pipeline: ~Copyable {
     /// Whether more is to be hidden now than when the picture was checked: by masks, a setting or a crop that came
     /// after the last frame.
     package var hidesTooLittle: Bool {
-        !gate.hidden.isSuperset(of: withPolicy(loader?.hidden ?? compositor.hidden))
+        // A setting promises that lost faces are covered, but only a mask hides those that were found.
+        let masks = loader?.hidden ?? compositor.hidden
+        return !gate.hidden.isSuperset(of: withPolicy(masks)) || !compositor.hidden.isSuperset(of: masks)
             || any(viewTransform.crop .> crop) || loader.map { $0.roomBlur > compositor.roomBlur } ?? false
     }
     /// The crop of the composed picture, as `ViewTransform.crop`.

@@ -65,6 +65,23 @@ import Track
         #expect(!before && after)
     }
 
+    @Test(arguments: [nil, LostFacePolicy.show, .cover])
+    func `a picture is too bare for a mask that draws over faces, although the configuration covers lost ones`(
+        policy: LostFacePolicy?
+    ) throws {
+        try scratch.makeBrightMask("bright")
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: [MaskSelection("bright")]
+        ) { _ in }
+        var pipeline = Pipeline(tracker: try Stage.tracker(landmarks: false), loader: loader, output: Self.canvas)
+        pipeline.onLostFace = policy
+        pipeline.process(flat(100).view, at: moment(0))
+        let before = pipeline.hidesTooLittle
+        loader.select(["bright", "marble"].map(MaskSelection.init), hiding: .faces)
+        let after = pipeline.hidesTooLittle
+        #expect(!before && after)
+    }
+
     @Test func `a picture in which the room is blurred less than a loaded mask does is too bare`() throws {
         for (name, strength) in [("weak", 0), ("strong", 1)] {
             try scratch.write(

@@ -168,6 +168,28 @@ import Testing
     }
 
     @Test(arguments: [
+        #"{"kind": "background", "mode": "color"}"#, #"{"kind": "background", "mode": "blur", "strength": 1}"#,
+    ])
+    func `a weaker blur for the largest person brings back no room, and hides the others as the stronger does`(
+        stronger: String
+    ) throws {
+        let scratch = try ScratchFolder()
+        let people = [Person(x: 200, y: 120, side: 160), Person(x: 460, y: 160, side: 90)]
+        func drawn(_ backgrounds: String) throws -> (bytes: [UInt8], areBystandersHidden: Bool) {
+            var compositor = try compositor(Self.layers(backgrounds), in: scratch)
+            var canvas = Canvas(Self.layout)
+            fill(&canvas.frame, people)
+            compositor.compose(&canvas, [], placement: .identity, at: 0)
+            let bytes = canvas.frame.bytes
+            return (bytes.indices.map { bytes[$0] }, canvas.areBystandersHidden)
+        }
+        let weak = #"{"kind": "background", "mode": "blur", "strength": 0, "people": "largest"}"#
+        let both = try drawn("\(stronger), \(weak)")
+        let alone = try drawn(stronger.replacing("}", with: #", "people": "largest"}"#))
+        #expect(both == alone && both.areBystandersHidden)
+    }
+
+    @Test(arguments: [
         (layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), false),
         (layers(#"{"kind": "background", "mode": "color"}"#), true),
         (#""bystanders": true"#, false),

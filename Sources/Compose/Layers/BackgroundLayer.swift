@@ -179,9 +179,10 @@ struct BackgroundLayer: PictureLayer {
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        // The outline is one for all backgrounds: if one of them keeps the largest person only, so do the others.
+        if roomBlur > 0, people == .largest { canvas.areBystandersHidden = true }
         // A blur is that of the camera's picture: a weaker one would bring back what another background has hidden.
-        let isWeaker = roomBlur > 0 && roomBlur < canvas.roomBlur
-        if isWeaker, people == .all || canvas.areBystandersHidden { return }
+        if roomBlur > 0, roomBlur < canvas.roomBlur { return }
         switch content {
         case .backgrounds(let backgrounds):
             canvas.backgrounds.draw(
@@ -194,8 +195,6 @@ struct BackgroundLayer: PictureLayer {
             canvas.clips.show(number, of: clip, like: canvas.frame.layout)
             canvas.backgrounds.draw(canvas.clips.picture, behind: &canvas.outline, onto: &canvas.frame)
         }
-        guard roomBlur > 0 else { return }
-        canvas.roomBlur = roomBlur
-        if people == .largest { canvas.areBystandersHidden = true }
+        if roomBlur > 0 { canvas.roomBlur = roomBlur }
     }
 }
