@@ -69,7 +69,7 @@ struct CatTrack: Sendable {
         let head = HeadPlacement(cat: smooth.eyes)
         let landmarks = head.catLandmarks
         return Face(
-            id: id, kind: .cat, state: isSeen ? .tracked : .predicted, box: Rect(around: landmarks),
+            id: id, kind: .cat, state: isSeen ? .tracked : .predicted, basis: .eyes, box: Rect(around: landmarks),
             landmarks: landmarks, head: head, confidence: min(1, votes / (2 * CatDetector.shownVotes)))
     }
 }

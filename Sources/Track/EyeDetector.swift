@@ -22,7 +22,7 @@ struct EyeDetector: ~Copyable {
         let (r, l) = (right ?? eyes.right, left ?? eyes.left)
         let x = l - r
         let head = HeadPlacement(x: [x.x, -x.y, 0], y: [x.y, x.x, 0], origin: (r + l) / 2)
-        return Fit(landmarks: head.landmarks, fitResidual: Self.fitResiduals[seen])
+        return Fit(landmarks: head.landmarks, fitResidual: Self.fitResiduals[seen], basis: .eyes)
     }
 
     /// One eye's centre, or nil if it is farther from its predicted position than a fifth of the eye distance.

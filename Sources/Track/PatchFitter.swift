@@ -5,6 +5,7 @@ import Frames
 struct Fit: Sendable {
     var landmarks: Face.Landmarks
     var fitResidual: Float
+    var basis = Face.Basis.landmarks
 }
 
 /// A landmark fitter that works on a small upright patch of a face cut from the frame: that averages out noise, and a

@@ -37,6 +37,8 @@ struct Track: Sendable {
     var slot: Int
     /// The unsmoothed landmarks in the last frame that showed the face.
     private(set) var fit: Face.Landmarks
+    /// What all fits of this face are measured from.
+    private let basis: Face.Basis
     private(set) var head: HeadPlacement
     /// The velocity, pixels per second.
     private(set) var velocity = Point.zero
@@ -65,6 +67,7 @@ struct Track: Sendable {
         self.slot = slot
         self.logOdds = logOdds
         self.fit = fit.landmarks
+        basis = fit.basis
         head = HeadPlacement(fitting: fit.landmarks)
         fitResidual = fit.fitResidual
         lastSeen = seconds
@@ -198,14 +201,14 @@ struct Track: Sendable {
     func face(at seconds: Double) -> Face {
         guard !seen else {
             return Face(
-                id: id, kind: .human, state: .tracked, box: box, landmarks: landmarks, head: head,
+                id: id, kind: .human, state: .tracked, basis: basis, box: box, landmarks: landmarks, head: head,
                 confidence: max(0, 1 - fitResidual / Thresholds.keepResidual))
         }
         let points = predictedLandmarks(at: seconds)
         var moved = head
         moved.origin = predictedShift(at: seconds)(head.origin)
         return Face(
-            id: id, kind: .human, state: .predicted, box: Rect(around: points), landmarks: points, head: moved,
-            confidence: 0)
+            id: id, kind: .human, state: .predicted, basis: basis, box: Rect(around: points), landmarks: points,
+            head: moved, confidence: 0)
     }
 }

@@ -36,7 +36,7 @@ func faceCorrections(in json: JSON, file: String, for layout: FrameLayout) throw
     try fields.finish()
     return try faces.map { face in
         var face = face
-        for key in ["id", "kind", "points", "pose", "state"] { _ = face.has(key) }
+        for key in ["id", "kind", "points", "pose", "state", "basis"] { _ = face.has(key) }
         let box = face.has("box") ? try face.numbers("box", count: 4, in: -1e6...1e6).map { Float($0) } : []
         guard let landmarks = face.json("landmarks") else {
             throw face.wrong(

@@ -47,6 +47,7 @@ extension Accuracy {
                 }
                 for point in Cats.labelled {
                     let (a, b) = (try #require(face.points[point]), try #require(label[point]))
+                    #expect(face.basis == "eyes", "\(name)")
                     errors.append(hypot(a[0] - b[0], a[1] - b[1]) / distance)
                 }
             }

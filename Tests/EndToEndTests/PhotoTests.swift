@@ -27,6 +27,7 @@ extension EndToEnd {
             let faces = try faces(Fixtures.sample, "--landmarks")
             try #require(faces.count == 1)
             let face = faces[0]
+            #expect(face.state == "tracked" && face.basis == "landmarks")
             // Labelled by hand; the eyes are 43 pixels apart.
             let places: [String: [Double]] = [
                 "right_eye": [204, 101], "left_eye": [247, 104], "nose": [226, 127], "mouth": [223, 142],

@@ -9,6 +9,7 @@ public struct Tracked: Decodable {
         public var points: [String: [Double]]
         public var pose: [String: Double]
         public var state: String
+        public var basis: String
         public var landmarks: [[Double]]?
     }
     public var frame: Int

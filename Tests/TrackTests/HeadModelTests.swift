@@ -37,8 +37,8 @@ func `a turned nose's tip lies ahead of its ridge, across the face`(yaw: Float) 
     let head = placement(roll: 30, yaw: yaw, pitch: 0, scale: 80, at: Point(400, 300))
     let landmarks = head.landmarks
     let face = Face(
-        id: 1, kind: .human, state: .tracked, box: Rect(x: 0, y: 0, width: 1, height: 1), landmarks: landmarks,
-        head: head, confidence: 1)
+        id: 1, kind: .human, state: .tracked, basis: .landmarks, box: Rect(x: 0, y: 0, width: 1, height: 1),
+        landmarks: landmarks, head: head, confidence: 1)
     let off = face[.nose] - (landmarks[30] * 0.9 + landmarks[33] * 0.1)
     let across = Point(cos(radians(30)), sin(radians(30)))
     let wanted = across * (0.1 * 80 * sin(radians(yaw)))

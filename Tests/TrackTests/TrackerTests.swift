@@ -121,7 +121,7 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
 }
 
 @Test(.needsSample)
-func `without landmark data the eyes are still found, and the warning names the package`() throws {
+func `without landmark data the eyes are still found, the face says so, and the warning names the package`() throws {
     var whole = Tracker(try detector())
     var part = Tracker(try detector(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
@@ -131,6 +131,7 @@ func `without landmark data the eyes are still found, and the warning names the 
         part.searchWhole(view.luma)
     }
     let (wanted, found) = (try #require(whole.faces.first), try #require(part.faces.first))
+    #expect(wanted.basis == .landmarks && found.basis == .eyes)
     for eye in [FacePoint.rightEye, .leftEye] {
         let off = (wanted[eye] - found[eye]).length / wanted.head.scale
         #expect(off < 0.15, "\(eye) is off by \(off) eye distances")

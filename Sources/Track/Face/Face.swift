@@ -17,6 +17,14 @@ public struct Face: Sendable {
     /// The kind of face.
     public enum Kind: String, Sendable { case human, cat }
 
+    /// What the landmarks were measured from.
+    public enum Basis: String, Sendable {
+        /// All of them were fitted to the face.
+        case landmarks
+        /// Only the eyes were found; the others are those of a mean face.
+        case eyes
+    }
+
     /// The face's number. It stays the same while the face is tracked, and if it comes back near its last position
     /// within seconds; no other face ever gets it.
     public var id: Int
@@ -24,6 +32,8 @@ public struct Face: Sendable {
     public var kind: Kind
     /// Whether this frame shows the face.
     public var state: State
+    /// What the landmarks were measured from, in this frame or, if it is predicted, in the last that showed the face.
+    public var basis: Basis
     /// The bounding box of the landmarks, brows to chin, in pixels: smaller than the head.
     public var box: Rect
     /// The landmarks, pixels.
@@ -155,7 +165,7 @@ extension Face {
 
     /// A mean head that faces the camera, with its eyes one pixel apart around the origin. For measuring only.
     public static let mean = Face(
-        id: 0, kind: .human, state: .predicted, box: Rect(x: -1, y: -1, width: 2, height: 3),
+        id: 0, kind: .human, state: .predicted, basis: .landmarks, box: Rect(x: -1, y: -1, width: 2, height: 3),
         landmarks: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero).landmarks,
         head: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero), confidence: 0)
 }

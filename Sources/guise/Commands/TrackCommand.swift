@@ -57,7 +57,8 @@ struct TrackCommand: ParsableCommand {
         var text = "{\"id\": \(face.id), \"kind\": \"\(face.kind.rawValue)\", \"box\": [\(corners)], "
         text += "\"points\": {\(named)}, "
         text +=
-            "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\""
+            "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\", "
+        text += "\"basis\": \"\(face.basis.rawValue)\""
         if landmarks {
             text += ", \"landmarks\": [\((0..<68).map { pair(face.landmarks[$0]) }.joined(separator: ", "))]"
         }
