@@ -69,6 +69,8 @@ public struct Tracker: ~Copyable {
     /// face with 32 between the eyes.
     private static let turnedPhotoRolls: [Float] = [70, -70, 90, -90, 110, -110, 130, -130, 150, -150, 170, -170]
     private static let smallestTurned: Float = 77
+    /// The tilt from which on a face in a photo counts as turned, degrees: half a step beyond the most upright search.
+    private static let mostUpright: Float = 55
     /// Seconds after an entrance during which a new face is expected, and those without motion before an empty room is
     /// entered.
     private static let entranceDuration = 1.0
@@ -227,11 +229,12 @@ public struct Tracker: ~Copyable {
             scan(luma, smallest: size * first, rolls: Self.photoRolls)
             scan(
                 luma, smallest: size * max(first, Self.smallestTurned), rolls: Self.turnedPhotoRolls,
-                atLeast: isThorough ? Thresholds.photoLogOdds : Thresholds.turnedPhotoLogOdds)
+                atLeast: isThorough ? Thresholds.photoDetectionLogOdds : Thresholds.turnedPhotoLogOdds)
             if isThorough {
                 scan(luma, smallest: size * FrameSearch.smallestThorough, limit: size * first, rolls: [0])
             }
         }
+        dropUnlikely(luma)
         candidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
         cats?.searchWhole(luma, besides: tracks.filter { $0.logOdds > Thresholds.catLogOdds }, &nextID)
@@ -260,7 +263,7 @@ public struct Tracker: ~Copyable {
     ///   - needed: the log-odds that make a face.
     private mutating func scan(
         _ luma: borrowing LumaView, smallest: Float, limit: Float? = nil, rolls: [Float],
-        atLeast needed: Float = Thresholds.photoLogOdds
+        atLeast needed: Float = Thresholds.photoDetectionLogOdds
     ) {
         let scheduler = ScanScheduler(
             width: luma.width, height: luma.height, smallest: smallest, limit: limit, rolls: rolls)
@@ -271,6 +274,19 @@ public struct Tracker: ~Copyable {
                 guard isThorough, let logOdds, logOdds > Thresholds.weakLogOdds else { continue }
                 if !tracks.contains(where: { $0.covers(detection) }) { addCandidate(detection) }
             }
+        }
+    }
+
+    /// Drops what is no face in a photo after all. While faces must be hidden, it stays a candidate.
+    private mutating func dropUnlikely(_ luma: borrowing LumaView) {
+        for i in tracks.indices.reversed() {
+            let track = tracks[i]
+            guard track.logOdds < Thresholds.certainPhotoLogOdds else { continue }
+            let isTurned = abs(EyePair(track.fit).roll) > Self.mostUpright && !isThorough
+            let needed = isTurned ? Thresholds.turnedPhotoLogOdds : Thresholds.photoLogOdds
+            guard detector.meanLogOdds(luma, EyePair(track.fit), first: track.logOdds) <= needed else { continue }
+            tracks.remove(at: i)
+            if isThorough { addCandidate(track.detection) }
         }
     }
 
