@@ -11,6 +11,7 @@ public struct FaceDetector: ~Copyable {
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
     private var pattern = FacePattern()
+    private var mirror = MirroredPart()
     /// The regression trees; nil if their data is not installed.
     private var fitter: PatchFitter?
     /// The replacement for the trees if their data is not installed.
@@ -91,15 +92,25 @@ public struct FaceDetector: ~Copyable {
         features(luma, fit, isComplete: false).logOdds
     }
 
+    /// The mean log-odds that a fit shows a face, of two looks: at itself, and at the same face in a mirror.
+    mutating func meanLogOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
+        (logOdds(luma, fit) + lookInMirror(luma, at: EyePair(fit.landmarks))) / 2
+    }
+
     /// The mean log-odds that a detection in a photo shows a face, of three looks: the one that detected it, one that
-    /// starts from its own eyes, and one in a mirror, in which trees and cascades, which have no symmetry, see something
-    /// else. Of very many places, those are left where the first look erred.
+    /// starts from its own eyes, and one in a mirror. Of very many places, those are left where the first look erred.
     /// - Parameters:
     ///   - eyes: where the first look saw the eyes.
     ///   - first: its log-odds.
     mutating func meanLogOdds(_ luma: borrowing LumaView, _ eyes: EyePair, first: Float) -> Float {
-        guard let mirror = MirroredPart(luma, around: eyes) else { return first }
-        return (first + look(luma, at: eyes) + look(mirror.luma, at: mirror.mirrored(eyes))) / 3
+        (first + look(luma, at: eyes) + lookInMirror(luma, at: eyes)) / 3
+    }
+
+    private mutating func lookInMirror(_ luma: borrowing LumaView, at eyes: EyePair) -> Float {
+        mirror.copy(luma, around: eyes)
+        // A copy, which shares the samples, because the look needs all of `self`.
+        let mirror = mirror
+        return look(mirror.luma, at: mirror.eyes)
     }
 
     /// The log-odds that a face is where its eyes would be.

@@ -1,45 +1,34 @@
 import Frames
 
-/// The part of a picture around a face, in a mirror.
+/// What is around a face, in a mirror: trees and cascades, which have no symmetry, see something else there. Allocates
+/// nothing after it was made.
 struct MirroredPart {
-    private let samples: [UInt8]
-    /// The part in the picture, pixels.
-    private let part: PixelRect
+    /// Its side, and the distance between the eyes of larger faces, pixels: twice as many as the patches have in which
+    /// landmarks are fitted, so that whole heads are inside, however they are tilted.
+    private static let (side, distance): (Int, Float) = (360, 60)
 
-    /// How far it reaches from the middle of the eyes, in eye distances: whole heads, however they are tilted, and what
-    /// the cascades look at around them.
-    private static let reach: Float = 4
+    private var samples = [UInt8](repeating: 0, count: side * side)
+    /// The eyes of the face in the mirror.
+    private(set) var eyes = EyePair(middle: .zero, distance: 1, roll: 0)
 
-    /// Copies what is around a pair of eyes; nil if that is outside of the picture.
-    init?(_ luma: borrowing LumaView, around eyes: EyePair) {
-        let reach = Self.reach * eyes.distance
-        let corner = eyes.middle - reach
-        let side = Int(2 * reach) + 1
-        part = PixelRect(x: Int(corner.x), y: Int(corner.y), width: side, height: side)
-            .clamped(width: luma.width, height: luma.height)
-        guard !part.isEmpty else { return nil }
-        var samples: [UInt8] = []
-        samples.reserveCapacity(part.width * part.height)
-        for y in part.y..<part.y + part.height {
-            for x in stride(from: part.x + part.width - 1, through: part.x, by: -1) {
-                samples.append(luma.samples[y * luma.rowStride + x * luma.pixelStride])
-            }
-        }
-        self.samples = samples
+    /// Copies what is around a face. Small ones keep their size.
+    /// - Parameter eyes: the face's eyes, pixels of the picture.
+    mutating func copy(_ luma: borrowing LumaView, around eyes: EyePair) {
+        let scale = max(1, eyes.distance / Self.distance)
+        let (corner, half) = (eyes.middle.rounded(.toNearestOrAwayFromZero), Float(Self.side / 2))
+        let map = Affine(
+            a: 0 - scale, b: 0, c: 0, d: scale, tx: corner.x + half * scale, ty: corner.y - half * scale)
+        var target = samples.mutableSpan
+        resample(luma, by: map, into: &target, width: Self.side, height: Self.side)
+        let off = (eyes.middle - corner) / scale
+        self.eyes = EyePair(
+            middle: Point(half - off.x, half + off.y), distance: eyes.distance / scale, roll: 0 - eyes.roll)
     }
 
-    /// The mirrored part.
+    /// The picture in the mirror.
     var luma: LumaView {
         @_lifetime(borrow self) get {
-            LumaView(samples: samples.span, width: part.width, height: part.height, rowStride: part.width)
+            LumaView(samples: samples.span, width: Self.side, height: Self.side, rowStride: Self.side)
         }
-    }
-
-    /// Where eyes are in the mirrored part, which are given in the picture.
-    func mirrored(_ eyes: EyePair) -> EyePair {
-        let corner = Point(Float(part.x), Float(part.y))
-        let place = eyes.middle - corner
-        return EyePair(
-            middle: Point(Float(part.width - 1) - place.x, place.y), distance: eyes.distance, roll: 0 - eyes.roll)
     }
 }

@@ -444,7 +444,7 @@ public struct Tracker: ~Copyable {
     /// Rescores a face that is not beyond doubt, at intervals.
     private mutating func rescore(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isDueForScoring {
-            track.updateLogOdds(detector.logOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
+            track.updateLogOdds(detector.meanLogOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
         }
     }
 
