@@ -92,9 +92,12 @@ public struct FaceDetector: ~Copyable {
         features(luma, fit, isComplete: false).logOdds
     }
 
-    /// The mean log-odds that a fit shows a face, of two looks: at itself, and at the same face in a mirror.
+    /// The mean log-odds that a fit shows a face, of two looks: at itself, and, unless that one is clear, at the same
+    /// face in a mirror.
     mutating func meanLogOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
-        (logOdds(luma, fit) + lookInMirror(luma, at: EyePair(fit.landmarks))) / 2
+        let plain = logOdds(luma, fit)
+        guard (0..<Thresholds.certainLogOdds).contains(plain) else { return plain }
+        return (plain + lookInMirror(luma, at: EyePair(fit.landmarks))) / 2
     }
 
     /// The mean log-odds that a detection in a photo shows a face, of three looks: the one that detected it, one that

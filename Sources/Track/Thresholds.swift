@@ -5,16 +5,16 @@ enum Thresholds {
     /// The same for photos, which have no second frame for confirmation but are searched at more sizes and tilts. Such
     /// a detection is looked at again, see `photoLogOdds`.
     static let photoDetectionLogOdds: Float = 0
-    /// The log-odds of a detection in a photo from which on it is a face without another look: the other two looks at a
-    /// face never lowered the mean by more than 1.7.
-    static let certainPhotoLogOdds: Float = 4
-    /// The mean of three looks (`FaceDetector.meanLogOdds`) above which a detection in a photo is a face. Of 944
-    /// pictures without faces 1.4 % have such a find, of six folds of sources at most 2.3 %, and 164 of 169 photo faces
-    /// are found. With one look at 0.55 it was 2.4 %, 3.4 % and 163.
+    /// The log-odds from which on a new face needs no further look: in photos, the other looks at a face never lowered
+    /// the mean by more than 1.7.
+    static let certainLogOdds: Float = 4
+    /// The mean of three looks (`FaceDetector.meanLogOdds`) above which a detection in a photo is a face. Of 914
+    /// pictures without faces 12 have such a find, and 164 of 169 photo faces are found; with one look at 0.55, 23 had
+    /// one, and as many were found.
     static let photoLogOdds: Float = 0.5
     /// The same for faces in photos that are turned by more than 55 degrees, for which there are as many chances again
-    /// to be wrong, and for a single look at them: of 944 pictures without faces one has such a find, and of 390 turned
-    /// faces with a look above this none has a lower mean.
+    /// to be wrong, and for a single look at them: of the same pictures one has such a find, and of 390 turned faces
+    /// with a look above this none has a lower mean.
     static let turnedPhotoLogOdds: Float = 1.5
     /// The minimum log-odds at which a place in a photo may be a face, so that a mask that hides faces covers it too.
     /// On every third labelled photo no face of 58 is left uncovered (2 without this), and 1.5 other places per photo

@@ -27,6 +27,8 @@ struct Track: Sendable {
     /// The number of scores that the running mean covers, and the frames from one score to the next.
     static let memory: Float = 4
     static let scoringInterval = 3
+    /// The number of frames for which a face is new.
+    static let newFrames = 30
 
     /// Where the eyes of a face are whose nose and mouth were taken for a face, in eye distances of the latter: their
     /// distance, and how far above. Of one such face of one clip: 3.4 and 2.
@@ -75,6 +77,10 @@ struct Track: Sendable {
     }
 
     var mayGoUnverified: Bool { unverifiedFrames < Self.maxUnverifiedFrames }
+
+    /// Whether the face was found within the last second or so, and may still turn out to be something else. A look in
+    /// a mirror costs as much as a tile of the search, so older ones have none.
+    var isNew: Bool { frames < Self.newFrames }
 
     /// Whether to score the face in this frame: a tentative one always, a confirmed but untrusted one at intervals.
     var isDueForScoring: Bool { !isConfirmed || (!isTrusted && frames % Self.scoringInterval == 0) }

@@ -281,7 +281,7 @@ public struct Tracker: ~Copyable {
     private mutating func dropUnlikely(_ luma: borrowing LumaView) {
         for i in tracks.indices.reversed() {
             let track = tracks[i]
-            guard track.logOdds < Thresholds.certainPhotoLogOdds else { continue }
+            guard track.logOdds < Thresholds.certainLogOdds else { continue }
             let isTurned = abs(EyePair(track.fit).roll) > Self.mostUpright && !isThorough
             let needed = isTurned ? Thresholds.turnedPhotoLogOdds : Thresholds.photoLogOdds
             guard detector.meanLogOdds(luma, EyePair(track.fit), first: track.logOdds) <= needed else { continue }
@@ -444,7 +444,9 @@ public struct Tracker: ~Copyable {
     /// Rescores a face that is not beyond doubt, at intervals.
     private mutating func rescore(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isDueForScoring {
-            track.updateLogOdds(detector.meanLogOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
+            let fit = Fit(landmarks: track.fit, fitResidual: track.fitResidual)
+            track.updateLogOdds(
+                track.isNew ? detector.meanLogOdds(luma, fit) : detector.logOdds(luma, fit))
         }
     }
 
